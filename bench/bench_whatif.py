@@ -130,7 +130,7 @@ class Score:
             f"on average {mean:.0%} of the draws went as it did"
         )
 
-    def untold(self) -> str:
+    def unreported(self) -> str:
         """Why Jobs that changed were not told, with how many."""
         found = {k.removeprefix("untold "): n for k, n in self.counts.items() if "untold" in k}
         return ", ".join(f"{name} {count}" for name, count in sorted(found.items())) or "none"
@@ -319,7 +319,7 @@ def main() -> int:
                 total.update(measure(records))
     print(total.row("all"))
     print(total.sure())
-    print(f"Changed and not told: {total.untold()}")
+    print(f"Changed and not told: {total.unreported()}")
     print(*sorted(total.wrong), sep="\n")
     return 0
 

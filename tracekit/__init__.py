@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from tracekit.api import Account, Diagnosis, Finding, Judgement, Replay, Trace
+    from tracekit.api import Diagnosis, Finding, Judgement, Narrative, Replay, Trace
     from tracekit.base.errors import (
         ClusterError,
         TraceFormatError,
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
-    "Account",
     "ClusterError",
     "Diagnosis",
     "Finding",
     "Judgement",
+    "Narrative",
     "Replay",
     "Trace",
     "TraceFormatError",

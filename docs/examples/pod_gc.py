@@ -71,18 +71,18 @@ class PodGcJudge:
             if ended is not None and ended.view.controller is not None:
                 self.pods.append(_ended_pod(history, ended, revisions))
 
-    def told(self) -> PodGcSummary:
+    def summary(self) -> PodGcSummary:
         """The pods that ended."""
         return PodGcSummary(self.pods)
 
-    def merge(self, told: PodGcSummary) -> None:
+    def merge(self, summary: PodGcSummary) -> None:
         """Take in those of another part."""
-        self.pods += told.pods
+        self.pods += summary.pods
 
     def report(self) -> list[Judgement]:
         """One judgement for each deletion that the controller made, or owed at the end."""
         self.pods.sort(key=lambda pod: pod.rank)
-        return [*self._deleted(), *self._owed()]
+        return [*self._deleted(), *self._pending()]
 
     def _deleted(self) -> Iterator[Judgement]:
         for pod in self.pods:
@@ -102,7 +102,7 @@ class PodGcJudge:
             else:
                 yield _judged(pod, Verdict.MATCH, pod.gone_ns, "no older pod that had ended stayed")
 
-    def _owed(self) -> Iterator[Judgement]:
+    def _pending(self) -> Iterator[Judgement]:
         if self.context.interruptions:
             return
         since_ns = self.context.end_ns - 2 * PERIOD_NS - PASS_NS

@@ -20,13 +20,13 @@ def trace(trace_path):
 
 
 def test_the_account_tells_what_was_waited_for(trace) -> None:
-    account = trace.explain("t-backoff-limit/recovers")
-    text = account.text()
+    narrative = trace.explain("t-backoff-limit/recovers")
+    text = narrative.text()
     assert "rule: " not in text
-    assert "back-off after 1 failures until" in account.text(verbose=True)
+    assert "back-off after 1 failures until" in narrative.text(verbose=True)
     assert "waits: back-off until 2026-11-21 05:42:55" in text
-    assert account.closing.startswith("The Job ended")
-    assert [s.at_ns for s in account.steps] == sorted(s.at_ns for s in account.steps)
+    assert narrative.closing.startswith("The Job ended")
+    assert [s.at_ns for s in narrative.steps] == sorted(s.at_ns for s in narrative.steps)
 
 
 def test_a_second_question_reads_the_rows_of_its_own_job_alone(trace, monkeypatch) -> None:
@@ -63,10 +63,10 @@ def test_every_status_write_of_the_job_is_in_its_account(trace) -> None:
 
 
 def test_an_account_up_to_a_time_ends_there(trace) -> None:
-    account = trace.explain("t-backoff-limit/recovers", at="2026-11-21T05:42:50Z")
-    assert account.steps
-    assert account.steps[-1].at_ns < 1795239770 * 10**9
-    before = account.within(TimeRange(until_ns=0))
+    narrative = trace.explain("t-backoff-limit/recovers", at="2026-11-21T05:42:50Z")
+    assert narrative.steps
+    assert narrative.steps[-1].at_ns < 1795239770 * 10**9
+    before = narrative.within(TimeRange(until_ns=0))
     assert before.steps == []
     assert before.closing.startswith(
         "Nothing of this Job was recorded by 1970-01-01 00:00:00.000; "
@@ -87,11 +87,11 @@ def test_the_account_of_a_job_that_others_touched_names_the_evidence(trace) -> N
 
 
 def test_a_cronjob_tells_every_tick(trace) -> None:
-    account = trace.explain("t-cronjobs/suspended")
-    assert account.kind == "CronJob"
-    ticks = [s.what.split(":")[0] for s in account.steps if s.who == "tick"]
+    narrative = trace.explain("t-cronjobs/suspended")
+    assert narrative.kind == "CronJob"
+    ticks = [s.what.split(":")[0] for s in narrative.steps if s.who == "tick"]
     assert ticks[:2] == ["suspended", "started"]
-    assert any(s.who == "cronjob-controller" and s.verdict == "match" for s in account.steps)
+    assert any(s.who == "cronjob-controller" and s.verdict == "match" for s in narrative.steps)
 
 
 @pytest.mark.parametrize("key", ["nothing", "/x", "x/", "t-backoff-limit/onc"])
@@ -137,11 +137,11 @@ def test_a_replay_comes_as_tables(trace) -> None:
 
 def test_reprs_are_short_and_html_is_safe(trace) -> None:
     found, part = trace.diagnose(), trace.replay(namespace="t-backoff-limit")
-    account = trace.explain("t-backoff-limit/recovers")
-    for shown in (trace, found, found[0], part, part.verdicts[0], account):
+    narrative = trace.explain("t-backoff-limit/recovers")
+    for shown in (trace, found, found[0], part, part.verdicts[0], narrative):
         assert len(repr(shown)) < 300
         assert "\n" not in repr(shown)
-    for shown in (trace, found, part, account):
+    for shown in (trace, found, part, narrative):
         assert shown._repr_html_().startswith("<p")
     assert "&lt;b&gt;" in html_table("<b>", ["<i>"], [["<script>"]])
     assert "<script>" not in html_table("<b>", ["<i>"], [["<script>"]])

@@ -101,7 +101,7 @@ def test_what_its_judges_tell_each_other_can_be_sent(collector: Controller, tmp_
     part = judge._others(CrossKeyTiming())
     for judged in judge._judged_keys(part.passing(judge._reader.groups(COLUMNS))):
         part.job(judged.replay.history)
-    sent = encoded(Found([], [], CrossKeyTiming().told(), part.told()), [])
+    sent = encoded(Found([], [], CrossKeyTiming().summary(), part.summary()), [])
     whole = judge._others(CrossKeyTiming())
     whole.merge(decoded(sent)[0].others)
     mine = [j for j in whole.report() if j.controller == collector.name]

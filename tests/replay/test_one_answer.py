@@ -148,14 +148,14 @@ def reported(session: Session) -> Counter[Fact]:
 def explained(trace: Trace, keys: set[str]) -> Counter[Fact]:
     found: dict[Fact, int] = {}
     for key in sorted(keys):
-        account = trace.explain(key)
-        document = narrative_document(account)
+        narrative = trace.explain(key)
+        document = narrative_document(narrative)
         told = Counter(fact(d) for d in document["divergences"])  # type: ignore[attr-defined]
         # What the CronJob controller did to a Job is told of both.
         found |= told
         closing = str(document["closing"])
         assert ("nothing contradicts the rules" in closing) == (not told), closing
-        lines = account.text()
+        lines = narrative.text()
         for verdict in {d[2] for d in told}:
             assert f"[{verdict}]" in lines or f"{verdict}: " in lines, (key, verdict)
     return Counter(found)
@@ -208,9 +208,9 @@ def test_a_job_is_late_in_every_view_although_its_neighbours_are_not_shown(
     namespace = key.split("/")[0]
     assert set(replayed(path, "-n", namespace)) >= late
     assert set(replayed(path, "--job", key)) >= late
-    account = tracekit.open(path).explain(key)
-    assert "late" in {step.verdict for step in account.steps}
-    assert "1 divergence from the rules" in account.closing
+    narrative = tracekit.open(path).explain(key)
+    assert "late" in {step.verdict for step in narrative.steps}
+    assert "1 divergence from the rules" in narrative.closing
 
 
 def test_the_flags_of_the_controller_manager_count_for_every_verb(
@@ -254,11 +254,11 @@ def test_the_zone_of_the_process_counts_for_every_verb(tmp_path: Path) -> None:
     trace = tracekit.open(path)
 
     def ticks(zone: str | None) -> int:
-        account = trace.explain("t-cronjobs/allow", process_zone=zone)
+        narrative = trace.explain("t-cronjobs/allow", process_zone=zone)
         query = "SELECT count(*) FROM cron_ticks WHERE cronjob = 'allow'"
         (due,) = Session([path], rules=AskedRules(process_zone=zone)).sql(query).fetchall()[0]
-        assert due == account.text().count("  tick ")
-        assert account.opening.startswith(f"{due} due time")
+        assert due == narrative.text().count("  tick ")
+        assert narrative.opening.startswith(f"{due} due time")
         return due
 
     assert ticks(zone) > ticks(None)

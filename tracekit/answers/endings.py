@@ -52,13 +52,13 @@ def ending_of(pod: Pod) -> Ending | None:
     last = pod.last if pod.last.row["phase"] == "Failed" else end
     reason, message = str(last.row["reason"] or ""), str(last.row["message"] or "")
     condition = last.true("DisruptionTarget") or {}
-    told = str(condition.get("reason") or "DisruptionTarget") if condition else ""
+    stated = str(condition.get("reason") or "DisruptionTarget") if condition else ""
     why = str(condition.get("message") or message)
     cause = Cause.UNKNOWN
     if reason in _SHUTDOWNS or _SHUTDOWN_WORDS in why:
-        cause, reason, message = Cause.NODE_SHUTDOWN, told or reason, why
+        cause, reason, message = Cause.NODE_SHUTDOWN, stated or reason, why
     elif condition or reason in _DISRUPTIONS:
-        cause, reason, message = Cause.DISRUPTED, told or reason, why
+        cause, reason, message = Cause.DISRUPTED, stated or reason, why
     elif reason == "DeadlineExceeded":
         cause = Cause.POD_DEADLINE
     elif reason and (reason in _REFUSALS or reason.startswith("OutOf")):

@@ -78,9 +78,9 @@ def _first(table: _Table, message: str) -> str | None:
 
 def of_scheduler(message: str) -> str:
     """What lets the scheduler place a pod of which it says that."""
-    told = _first(_SCHEDULER, message)
-    if told is not None:
-        return told
+    advice_of = _first(_SCHEDULER, message)
+    if advice_of is not None:
+        return advice_of
     found = [todo for words, todo in _NODES if any(word in message for word in words)]
     if not found:
         return (

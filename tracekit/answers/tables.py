@@ -101,11 +101,11 @@ def _ending(where: Row, at_ns: int | None, cause: str, evidence: Evidence) -> Ro
 def wait_rows(facts: Facts, findings: Sequence[Finding]) -> Iterator[Row]:
     """A row for each unfinished Job that waits for something, and for each pod that holds it."""
     todo = {case.target.uid: advice(f) for f in findings for case in f.cases if f.id in _WAITS}
-    told = _by_uid(findings, _WAITS)
+    cases = _by_uid(findings, _WAITS)
     for job in facts.jobs:
         if job.ended_ns is not None or job.gone_ns is not None or not job.managed:
             continue
-        case = told.get(job.uid)
+        case = cases.get(job.uid)
         if case is not None:
             yield _wait(
                 "Job", job, job.name, job.uid, case.claim, case.from_ns,

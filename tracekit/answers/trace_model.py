@@ -498,7 +498,7 @@ def facts_of(
     end_ns: int = 0,
 ) -> Facts:
     """Put the rows of a trace, or of a part of one that ends then, together; in any order."""
-    lives: dict[str, defaultdict[tuple[str, str, str], list[State]]] = {
+    states_of: dict[str, defaultdict[tuple[str, str, str], list[State]]] = {
         stream: defaultdict(list) for stream in STREAMS
     }
     first_ns = 1 << 62
@@ -507,20 +507,20 @@ def facts_of(
         if at_ns is not None:
             first_ns = min(first_ns, at_ns)
             end_ns = max(end_ns, at_ns)
-        of_stream = lives.get(row["stream"])
+        of_stream = states_of.get(row["stream"])
         if of_stream is not None:
             key = (row["namespace"] or "", row["name"] or "", row["uid"] or "")
             of_stream[key].append(State(row))
-    for stream, found in lives.items():
+    for stream, found in states_of.items():
         _sort(found.values(), by_rv=stream != "leases")
-    jobs = {key[2]: Job(states) for key, states in sorted(lives["jobs"].items())}
-    strays = _give_pods(jobs, lives["pods"])
+    jobs = {key[2]: Job(states) for key, states in sorted(states_of["jobs"].items())}
+    strays = _give_pods(jobs, states_of["pods"])
     return Facts(
         jobs=list(jobs.values()),
-        cronjobs=[CronJob(states) for _, states in sorted(lives["cronjobs"].items())],
+        cronjobs=[CronJob(states) for _, states in sorted(states_of["cronjobs"].items())],
         strays=strays,
-        events=[s for states in lives["events"].values() for s in states],
-        pauses=pauses_of(lives["leases"], end_ns, gaps),
+        events=[s for states in states_of["events"].values() for s in states],
+        pauses=pauses_of(states_of["leases"], end_ns, gaps),
         ticks=ticks,
         judgements=judgements,
         not_judged=not_judged,
@@ -560,9 +560,9 @@ def _give_pods(
     return strays
 
 
-def _sort(lives: Iterable[list[State]], *, by_rv: bool) -> None:
+def _sort(states_of: Iterable[list[State]], *, by_rv: bool) -> None:
     """Put the revisions of each object into the order of the store."""
-    for states in lives:
+    for states in states_of:
         if len(states) > 1:
             states.sort(key=lambda s: (s.rv if by_rv else 0, s.gone, s.row["seq"]))
 

@@ -135,14 +135,14 @@ def _node_lost(facts: Facts, pod: Pod) -> PodWait | None:
         return PodWait(
             pod, Wait.NODE_LOST, "", "NodeLost", message, pod.last.at_ns, Evidence.STATUS
         )
-    told = [e for e in facts.events_of_pod(pod) if e.row["reason"] == "NodeNotReady"]
-    if not told or pod.last.row["pod_ready"] is True:
+    events = [e for e in facts.events_of_pod(pod) if e.row["reason"] == "NodeNotReady"]
+    if not events or pod.last.row["pod_ready"] is True:
         return None
-    first_ns = int(told[0].row["first_ns"] or told[0].at_ns)
+    first_ns = int(events[0].row["first_ns"] or events[0].at_ns)
     if facts.as_of(pod.namespace, "pods") - first_ns < OVERDUE_NS:
         return None
-    since_ns = int(told[-1].row["last_ns"] or first_ns)
-    message = str(told[-1].row["message"] or "")
+    since_ns = int(events[-1].row["last_ns"] or first_ns)
+    message = str(events[-1].row["message"] or "")
     return PodWait(pod, Wait.NODE_LOST, "", "NodeNotReady", message, since_ns, Evidence.EVENT)
 
 

@@ -308,11 +308,11 @@ def _answer_cron_jobs(
     asked: list[CronAnswer] = []
     running = 0
     for replay in replays:
-        told = list(prover.answers(replay))
-        found.cron_jobs += told
+        some = list(prover.answers(replay))
+        found.cron_jobs += some
         needed = [
             a
-            for a in told
+            for a in some
             if a.reason == "fork" or (a.proved and hangs_on_jobs(a, jobs.get(a.uid, [])))
         ]
         running += sum(len(jobs.get(a.uid, [])) for a in needed)
@@ -388,20 +388,20 @@ def _run_model(
     edged = model.on_edge & {job.uid for job in others} if len(forks) <= FEW else frozenset()
     asked = [*forks, *(job for job in others if not same or job.uid in raced | edged)]
     parts = [asked] if len(asked) <= MODELLED_MAX else episodes(asked, MODELLED_MAX)
-    told: dict[str, JobAnswer] = {}
+    some: dict[str, JobAnswer] = {}
     for part in parts:
-        told |= model.answer(part, len(asked))
+        some |= model.answer(part, len(asked))
     for place, job in enumerate(found.jobs):
-        answer = told.get(job.job.uid)
+        answer = some.get(job.job.uid)
         if answer is None:
             continue
         if job.proved and ((same and job.uid in edged) or not outdone(job, answer)):
-            told_of_it = job
+            modelled = job
             if job.uid in raced:
-                told_of_it = with_lots(job, answer, model.plan.recorded)
-            if job.uid in edged and told_of_it is job:
-                told_of_it = on_time(job, answer)
-            found.jobs[place] = told_of_it
+                modelled = with_lots(job, answer, model.plan.recorded)
+            if job.uid in edged and modelled is job:
+                modelled = on_time(job, answer)
+            found.jobs[place] = modelled
             continue
         if prover.causes and wanted(answer.job):
             answer = replace(answer, because=model.because(answer, prover.rows))

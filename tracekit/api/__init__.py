@@ -16,6 +16,6 @@ from tracekit.answers.model import Finding
 from tracekit.api.results import Diagnosis, Replay
 from tracekit.api.trace import Trace
 from tracekit.check.verdict import Judgement
-from tracekit.report.narrative import Account
+from tracekit.report.narrative import Narrative
 
-__all__ = ["Account", "Diagnosis", "Finding", "Judgement", "Replay", "Trace"]
+__all__ = ["Diagnosis", "Finding", "Judgement", "Narrative", "Replay", "Trace"]

@@ -96,7 +96,7 @@ class Replay(Table):
         """The verdicts as a table: the columns of the view `verdicts`, times in ns."""
         return verdict_table(self.report.judgements).drop_columns(["trace"])
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         found = len(self.divergences)
         verdict = counted(found, "divergence") if found else "no divergence"
         if self.misfit:
@@ -107,7 +107,7 @@ class Replay(Table):
         )
 
     def __repr__(self) -> str:
-        return f"<Replay {self._told()}>"
+        return f"<Replay {self._summary()}>"
 
     def _repr_html_(self) -> str:
         rows = [
@@ -121,7 +121,7 @@ class Replay(Table):
             for j in self.divergences
         ]
         headings = ("verdict", "action", "object", "time", "why")
-        return html_table(f"Replay {self._told()}", headings, rows)
+        return html_table(f"Replay {self._summary()}", headings, rows)
 
 
 class Diagnosis(Table, Sequence[Finding]):

@@ -24,14 +24,14 @@ from tracekit.judge.judged import Asked, Judge, resolve_era
 from tracekit.judge.verdict_cache import verdicts_key
 from tracekit.report.conclusion import conclusion
 from tracekit.report.findings import finding_document
-from tracekit.report.narrative import Account, narrative_of_job
+from tracekit.report.narrative import Narrative, narrative_of_job
 from tracekit.report.narrative_logs import add_container_logs
 from tracekit.report.narrative_manager import LoggedSync, add_logged_syncs
 from tracekit.report.narrative_others import add_judgements, add_restarts, narrative_of_cronjob
 from tracekit.sql.compared import Compared, compared, compared_runs
 from tracekit.sql.diagnosed import findings_of
 from tracekit.sql.edits import Edit, edits_of, matching, named_object
-from tracekit.sql.object_findings import findings_about, findings_about_job, told
+from tracekit.sql.object_findings import finding_lines, findings_about, findings_about_job
 from tracekit.sql.session import Session
 from tracekit.sql.timeline import Happening, timeline_of
 from tracekit.trace.format.model import TraceHeader
@@ -126,9 +126,9 @@ class Trace:
     def warnings(self) -> list[str]:
         """Sentences about the rules that it was judged by, once it was."""
         eras = [judge.era for judge in self._judges.values()]
-        told = [text for era in eras for text in era.warnings]
+        finding_lines = [text for era in eras for text in era.warnings]
         asked = [text for session in self._sessions.values() for text in session.warnings]
-        return list(dict.fromkeys([*told, *asked]))
+        return list(dict.fromkeys([*finding_lines, *asked]))
 
     @property
     def is_damaged(self) -> bool:
@@ -278,7 +278,7 @@ class Trace:
         feature_gates: Mapping[str, bool] | None = None,
         process_zone: str | None = None,
         search_all: bool = False,
-    ) -> Account:
+    ) -> Narrative:
         """The step-by-step account of a Job or CronJob.
 
         Its verdicts are those of `replay`: the whole trace is judged for it, once.
@@ -306,21 +306,21 @@ class Trace:
         judge = self._judge(rules)
         until = to if at is None else at
         times = time_range(judge.run_context.recorded_end_ns, since=since, from_=from_, to=until)
-        account = self._account(*judge.objects.key(key, namespace), judge, rules)
+        narrative = self._narrative(*judge.objects.key(key, namespace), judge, rules)
         if times:
-            account = account.within(times)
+            narrative = narrative.within(times)
         if times.until_ns is None:
-            account.opening = self._conclusion(account, rules)
-            found = self._findings_about(account, judge, rules)
-            account.told = told(found, account.name)
-            account.findings = [finding_document(finding) for finding in found]
+            narrative.opening = self._conclusion(narrative, rules)
+            found = self._findings_about(narrative, judge, rules)
+            narrative.finding_lines = finding_lines(found, narrative.name)
+            narrative.findings = [finding_document(finding) for finding in found]
         if self.problems:
             lost = (
                 "A part of the trace is lost: what it held counts here as never done, so take no "
                 "word on the rules from this account."
             )
-            account.closing = f"{account.closing} {lost}".strip()
-        return account
+            narrative.closing = f"{narrative.closing} {lost}".strip()
+        return narrative
 
     def timeline(
         self,
@@ -395,49 +395,51 @@ class Trace:
             return compared(session, key, session.objects.key(second))
         return compared_runs(session, key)
 
-    def _findings_about(self, account: Account, judge: Judge, rules: AskedRules) -> list[Finding]:
+    def _findings_about(
+        self, narrative: Narrative, judge: Judge, rules: AskedRules
+    ) -> list[Finding]:
         """What `diagnose` says of it; of a Job its own rows tell that, which are few."""
-        place = (account.kind, account.namespace, account.name)
-        if account.kind != "Job":
+        place = (narrative.kind, narrative.namespace, narrative.name)
+        if narrative.kind != "Job":
             return findings_about(*place, findings_of(self._session(rules)))
         said = rules.kubernetes_version or self.header.kubernetes_version
         return findings_about_job(
             self._reader,
-            account.namespace,
-            account.name,
-            account.judgements,
+            narrative.namespace,
+            narrative.name,
+            narrative.judgements,
             end_ns=judge.run_context.end_ns,
             bugs=bugs_of(judge.era, is_said=bool(said)),
         )
 
-    def _conclusion(self, account: Account, rules: AskedRules) -> str:
+    def _conclusion(self, narrative: Narrative, rules: AskedRules) -> str:
         """What came of it; of a Job its own rows tell that, which are few."""
-        if account.kind == "CronJob":
-            return conclusion(self._session(rules), account)
-        where = {"namespace": account.namespace, "job": account.name}
+        if narrative.kind == "CronJob":
+            return conclusion(self._session(rules), narrative)
+        where = {"namespace": narrative.namespace, "job": narrative.name}
         with closing(Session([], held={"": self._reader.table(NAMES, **where)})) as session:
-            return conclusion(session, account)
+            return conclusion(session, narrative)
 
-    def _account(self, namespace: str, name: str, judge: Judge, rules: AskedRules) -> Account:
+    def _narrative(self, namespace: str, name: str, judge: Judge, rules: AskedRules) -> Narrative:
         judged = judge.job(namespace, name) if (namespace, name) in judge.objects.jobs else None
         if judged is not None:
             about = judge.about("Job", namespace, name)
-            account = narrative_of_job(judged, about)
-            add_container_logs(account, self._logs(namespace, name))
-            add_logged_syncs(account, self._syncs("jobs", namespace, name))
+            narrative = narrative_of_job(judged, about)
+            add_container_logs(narrative, self._logs(namespace, name))
+            add_logged_syncs(narrative, self._syncs("jobs", namespace, name))
             others = [judgement for judgement in about if judgement.controller != "job"]
         elif (namespace, name) in judge.objects.cronjobs:
             others = judge.about("CronJob", namespace, name)
-            account = self._cronjob(namespace, name, others, self._session(rules))
-            add_logged_syncs(account, self._syncs("cronjobs", namespace, name))
+            narrative = self._cronjob(namespace, name, others, self._session(rules))
+            add_logged_syncs(narrative, self._syncs("cronjobs", namespace, name))
         else:
             raise UsageError(
                 f"of the Job {namespace}/{name} the trace has only Events: there is nothing to "
                 "explain"
             )
-        add_judgements(account, others)
-        add_restarts(account, judge.run_context.recorded_restarts)
-        return account
+        add_judgements(narrative, others)
+        add_restarts(narrative, judge.run_context.recorded_restarts)
+        return narrative
 
     def _logs(self, namespace: str, job: str) -> Iterator[tuple[int, dict[str, Any]]]:
         """What containers of a Job's pods had said, as far as it was recorded."""
@@ -457,7 +459,7 @@ class Trace:
 
     def _cronjob(
         self, namespace: str, name: str, about: list[Judgement], session: Session
-    ) -> Account:
+    ) -> Narrative:
         query = (
             "SELECT epoch_ns(due_at) AS due_ns, outcome, policy, job, schedule, why "
             "FROM cron_ticks WHERE namespace = $namespace AND cronjob = $name ORDER BY due_at"

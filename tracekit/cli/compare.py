@@ -31,7 +31,7 @@ def compare(
     what differs of spec, labels and annotations, and their pods. A row that differs is marked with
     ≠, a time where one is a second and twice as long.
     """
-    session, told = session_of_one(trace)
+    session, printed = session_of_one(trace)
     key = session.objects.key(first, namespace)
     if second is None:
         found = compared_runs(session, key)
@@ -41,4 +41,4 @@ def compare(
         write_document({"trace": trace, **compared_document(found)}, sys.stdout)
     else:
         write_compared(found, sys.stdout)
-    tell_problems(session, told)
+    tell_problems(session, printed)

@@ -112,12 +112,12 @@ def diagnose(
     session = Session([place], rules=rules)
     if len(session.sources) > 1:
         raise UsageError(f"{trace} names {len(session.sources)} traces: diagnose one at a time")
-    told = tell_problems(session, set())
+    printed = tell_problems(session, set())
     wanted = _wanted(session, options)
     baseline = read_baseline(options["baseline"]) if options["baseline"] else None
     with waiting(f"Judging {trace}"):
         findings = findings_of(session, wanted, baseline)
-    tell_problems(session, told)
+    tell_problems(session, printed)
     if baseline is not None:
         tell_unused(baseline, options["baseline"])
     if options["write_baseline"]:

@@ -23,7 +23,7 @@ from tracekit.cli.trace_options import (
     rules_options,
 )
 from tracekit.report.documents import write_document
-from tracekit.report.narrative import Account, clock, styled_lines
+from tracekit.report.narrative import Narrative, clock, styled_lines
 from tracekit.report.replay import judgement_document
 from tracekit.report.table import write_line, write_parts
 
@@ -73,10 +73,10 @@ def explain(
         clock_offset=options["clock_offset"],
         before_judging=tell_judging,
     )
-    told = tell_problems(opened, set())
+    printed = tell_problems(opened, set())
     if at is not None and options["to_text"]:
         raise UsageError("--at and --to both say where to stop: leave one out")
-    account = opened.explain(
+    narrative = opened.explain(
         key,
         namespace=namespace,
         since=options["since"],
@@ -87,27 +87,27 @@ def explain(
         process_zone=options["process_zone"],
         search_all=options["search_all"],
     )
-    if not told:  # a file that breaks only when it is read; others are named already
-        told = tell_problems(opened, told)
-    tell_all(opened.warnings, told)
+    if not printed:  # a file that breaks only when it is read; others are named already
+        printed = tell_problems(opened, printed)
+    tell_all(opened.warnings, printed)
     release = parse_version(options["kubernetes_version"])
-    notes = schedule_notes(opened, account, release, options["process_zone"])
+    notes = schedule_notes(opened, narrative, release, options["process_zone"])
     if output == "json":
-        write_document(narrative_document(account) | _noted(notes), sys.stdout)
+        write_document(narrative_document(narrative) | _noted(notes), sys.stdout)
     else:
-        _render(account, verbose=options["verbose"])
+        _render(narrative, verbose=options["verbose"])
         for note in notes:
             write_line(f"schedule {note.name}: {note.text}", sys.stdout, then=2)
 
 
 def schedule_notes(
-    trace: Trace, account: Account, version: str | None, zone: str | None
+    trace: Trace, narrative: Narrative, version: str | None, zone: str | None
 ) -> list[Surprise]:
     """What `cron lint` says of a CronJob's schedule, from the end of the record on.
 
     No verdict rests on it.
     """
-    if account.kind != "CronJob":
+    if narrative.kind != "CronJob":
         return []
     from tracekit.answers.cronlint.linted import (  # noqa: PLC0415 - slow to import, and of no use to a Job
         COUNT,
@@ -123,7 +123,11 @@ def schedule_notes(
     relation = trace.sql(LONGEST_RUNS)
     rows = [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
     row = next(
-        (r for r in rows if (r["namespace"], r["cronjob"]) == (account.namespace, account.name)),
+        (
+            r
+            for r in rows
+            if (r["namespace"], r["cronjob"]) == (narrative.namespace, narrative.name)
+        ),
         None,
     )
     release = version or trace.header.kubernetes_version
@@ -140,13 +144,13 @@ def _noted(notes: list[Surprise]) -> dict[str, object]:
     return {"schedule_notes": [{"name": note.name, "text": note.text} for note in notes]}
 
 
-def narrative_document(account: Account) -> dict[str, object]:
+def narrative_document(narrative: Narrative) -> dict[str, object]:
     """The account as JSON."""
     return {
         "schema_version": 1,
-        "kind": account.kind,
-        "namespace": account.namespace,
-        "name": account.name,
+        "kind": narrative.kind,
+        "namespace": narrative.namespace,
+        "name": narrative.name,
         "steps": [
             {
                 "time_ns": step.at_ns,
@@ -158,15 +162,15 @@ def narrative_document(account: Account) -> dict[str, object]:
                 "verdict": step.verdict,
                 "forced": step.forced,
             }
-            for step in account.steps
+            for step in narrative.steps
         ],
-        "divergences": [judgement_document(judgement) for judgement in account.divergences],
-        "opening": account.opening or None,
-        "findings": account.findings,
-        "closing": account.closing or None,
+        "divergences": [judgement_document(judgement) for judgement in narrative.divergences],
+        "opening": narrative.opening or None,
+        "findings": narrative.findings,
+        "closing": narrative.closing or None,
     }
 
 
-def _render(account: Account, *, verbose: bool) -> None:
-    for line in styled_lines(account, verbose=verbose):
+def _render(narrative: Narrative, *, verbose: bool) -> None:
+    for line in styled_lines(narrative, verbose=verbose):
         write_parts(line.parts, sys.stdout, line.indent, line.goes_on)

@@ -64,11 +64,11 @@ def export(
     if target is None and kind == "perfetto" and sys.stdout.isatty():
         raise UsageError("a Perfetto trace is not for a terminal: name a file with -o")
     session = Session([trace])
-    told = tell_problems(session, set())
+    printed = tell_problems(session, set())
     if namespace is not None:
         session.objects.check_namespace(namespace)
     found = happenings(session, namespace=namespace, times=range_within(session.end_ns, **times))
-    tell_problems(session, told)
+    tell_problems(session, printed)
     try:
         _write(found, kind, target)
     except BrokenPipeError:

@@ -79,8 +79,8 @@ class Answering(Struct, frozen=True):
     def _answer(self, word: str) -> bytes:
         name, run = "", self.question.run
         if self.parts is not None:
-            told = repr((word, stamp_of(word), self.question, self.code))
-            name = f"{hashlib.blake2b(told.encode(), digest_size=16).hexdigest()}.json"
+            printed = repr((word, stamp_of(word), self.question, self.code))
+            name = f"{hashlib.blake2b(printed.encode(), digest_size=16).hexdigest()}.json"
             known = self.parts.read(run, name)
             if known is not None and _is_whole(known):
                 return known
@@ -148,13 +148,13 @@ def of_that_time(traces: Sequence[str], times: Mapping[str, Any]) -> tuple[list[
 
 def tell_troubles(documents: Sequence[Document]) -> None:
     """Say what of the traces could not be read, or kept; the exit status is 2 then."""
-    told: set[str] = set()
+    printed: set[str] = set()
     if all("left_out" in document for document in documents):
         note_damage()  # an answer about nothing would be no answer
         tell("none of the traces holds what is asked about: name another part, or other traces")
     for document in documents:
-        told = tell_all(document.get("warnings", ()), told)
+        printed = tell_all(document.get("warnings", ()), printed)
         wrong = [text for text in (document.get("error"), document.pop("unkept", None)) if text]
         for problem in (*document.get("problems", ()), *wrong):
             note_damage()
-            told = tell_all([problem], told)
+            printed = tell_all([problem], printed)

@@ -61,8 +61,8 @@ def _tell(found: Merged, traces: tuple[str, ...]) -> None:
                 f"{'behind' if shift_ns > 0 else 'ahead of'} the first one's: its times are put "
                 "right by that"
             )
-    if found.untold:
+    if found.unreported:
         tell(
-            f"{counted(found.untold, 'state')} stood in a list, and a recorder that was watching "
-            "then had not been told: its watch may have been held back"
+            f"{counted(found.unreported, 'state')} stood in a list, and a recorder that was "
+            "watching then had not been told: its watch may have been held back"
         )

@@ -48,12 +48,12 @@ def tell_error(error: TracekitError) -> None:
     say(f"tracekit: {for_terminal(str(error), lines=error.has_lines)}")
 
 
-def tell_all(sentences: Iterable[str], told: set[str]) -> set[str]:
+def tell_all(sentences: Iterable[str], printed: set[str]) -> set[str]:
     """Say those that were not told before; gives all that are told now."""
-    news = [sentence for sentence in dict.fromkeys(sentences) if sentence not in told]
+    news = [sentence for sentence in dict.fromkeys(sentences) if sentence not in printed]
     for sentence in news:
         tell(sentence)
-    return told | set(news)
+    return printed | set(news)
 
 
 def say(text: str) -> None:

@@ -118,7 +118,7 @@ def report(
     if output != "-" and not serving:
         _check_free([target], force=force)
     session = Session(traces, rules=rules)
-    told = tell_problems(session, set())
+    printed = tell_problems(session, set())
     check_namespace(session, traces, namespace)
     within = range_within(session.end_ns, **times)
     if serving:
@@ -126,7 +126,7 @@ def report(
         return
     with waiting(f"Judging {traces[0]}"):
         page = report_page(report_data(session, key, within, namespace))
-    tell_problems(session, told)
+    tell_problems(session, printed)
     if output == "-":
         sys.stdout.write(page)
         return

@@ -19,10 +19,10 @@ def serve_report(
     Raises:
         UsageError: There is no such object, or the port cannot be had.
     """
-    told = set(session.problems)
+    printed = set(session.problems)
     with waiting("Judging the trace"):
         answers = Answers(session, key, times, namespace)
-    tell_all([*session.problems, *session.warnings], told)
+    tell_all([*session.problems, *session.warnings], printed)
     with closing(ReportServer(answers, address=LOOPBACK[0], port=port)) as server:
         try:
             say(f"Open {server.url} in a browser of this machine; Ctrl-C ends it")

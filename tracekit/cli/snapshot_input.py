@@ -63,9 +63,9 @@ def _imported(word: str, target: Path, at: str | None, version: str | None) -> P
     at_ns, why = _looked_at(word, at)
     header = TraceHeader(kubernetes_version=version)
     results = import_files(ImportRequest([word], target, header, looked_at_ns=at_ns))
-    told = tell_all((problem for result in results for problem in result.problems), set())
+    printed = tell_all((problem for result in results for problem in result.problems), set())
     if any(result.times for result in results):
-        tell_all([_as_of(target, at_ns, why)], told)
+        tell_all([_as_of(target, at_ns, why)], printed)
     return target
 
 

@@ -110,18 +110,18 @@ def sql(
     if example is not None:
         query = _only_one(query, _example(example), "--example")
     within = _within(traces, options["from_text"], options["to_text"])
-    by_crew = any(option is not None for option in (processes, scheduler, parts))
-    with_rows = not by_crew or query is None or not takes_only_verdicts(query)
+    by_executor = any(option is not None for option in (processes, scheduler, parts))
+    with_rows = not by_executor or query is None or not takes_only_verdicts(query)
     session = Session(
         traces,
         write=write,
         rules=asked_rules(options),
         before_judging=tell_judging,
         chosen=Chosen(namespace, positions=_may_show_positions(query), traces=within, rows=within),
-        judged_by=_executor(processes, scheduler, parts) if by_crew else None,
+        judged_by=_executor(processes, scheduler, parts) if by_executor else None,
         with_rows=with_rows,
     )
-    told = tell_problems(session, set())
+    printed = tell_problems(session, set())
     if with_rows:
         check_namespace(session, traces, namespace)
     tell_left_out(session)
@@ -131,7 +131,7 @@ def sql(
         prompt(session, output)
         return
     rows = session.table(query)
-    tell_problems(session, told)
+    tell_problems(session, printed)
     write_rows(rows, output, sys.stdout)
 
 
@@ -177,14 +177,14 @@ def _is_trace(word: str) -> bool:
         return False
 
 
-def tell_problems(told_by: Session | Trace, told: set[str]) -> set[str]:
+def tell_problems(source: Session | Trace, printed: set[str]) -> set[str]:
     """Say on stderr what is left out of the answers, and by which rules, each thing once.
 
     A trace that is damaged makes the exit status 2, whatever could be answered.
     """
-    if told_by.is_damaged:
+    if source.is_damaged:
         note_damage()
-    return tell_all([*told_by.problems, *told_by.warnings], told)
+    return tell_all([*source.problems, *source.warnings], printed)
 
 
 def tell_left_out(session: Session) -> None:

@@ -160,7 +160,7 @@ class Prompt:
         self.output = output
         self.left = False
         self.paging = sys.stdin.isatty() and sys.stdout.isatty()
-        self._told: set[str] = set(session.problems)
+        self._printed: set[str] = set(session.problems)
 
     def answer(self, text: str) -> None:
         """Run a command or the queries in the text; errors are told and forgotten."""
@@ -190,7 +190,7 @@ class Prompt:
     def _query(self, query: str) -> None:
         start = time.perf_counter()
         rows = self.session.table(query)
-        self._told = tell_all([*self.session.problems, *self.session.warnings], self._told)
+        self._printed = tell_all([*self.session.problems, *self.session.warnings], self._printed)
         self._print(lambda out: write_rows(rows, self.output, out))
         click.echo(f"{time.perf_counter() - start:.3f} s", err=True)
 

@@ -49,7 +49,7 @@ def timeline(
     was started, changes of leaders, and times that the recorder could not see. `--from 22:40 --to
     22:45` are times of the day (UTC) on which the record ends.
     """
-    session, told = session_of_one(trace)
+    session, printed = session_of_one(trace)
     if namespace is not None:
         session.objects.check_namespace(namespace)
     wanted = session.objects.key(key, namespace) if key else None
@@ -74,4 +74,4 @@ def timeline(
         tell(f"nothing happened {within}".rstrip() + ", as far as it was recorded")
     if left_out:
         tell(f"{counted(left_out, 'later line')} left out: say --from and --to, or --limit {count}")
-    tell_problems(session, told)
+    tell_problems(session, printed)

@@ -62,7 +62,7 @@ def who(
     What managedFields tell of the time before an object was first seen is `set`: who, when, and the
     values that these fields have now.
     """
-    session, told = session_of_one(trace)
+    session, printed = session_of_one(trace)
     if namespace is not None:
         session.objects.check_namespace(namespace)
     within = range_within(lambda: session.end_ns, **times)
@@ -73,7 +73,7 @@ def who(
         _write_actors(actor_rows(edits), trace, output)
     else:
         _write_edits(_by(name, edits), trace, output, limit)
-    tell_problems(session, told)
+    tell_problems(session, printed)
 
 
 def _by(name: str | None, edits: Iterator[Edit]) -> Iterator[Edit]:

@@ -124,13 +124,13 @@ def _events_in_store(reader: TraceReader, limit: int) -> bool:
 
     `limit`: the newest revision of the rest; a gap has none.
     """
-    told = within = 0
+    rows_seen = within = 0
     for table in reader.batches(("rv", "involved_rv"), streams=["events"], types=[RowType.ADDED]):
         rows = table.filter(pc.is_valid(table["involved_rv"]))
         newer = pc.greater(rows["rv"], rows["involved_rv"])
-        told += rows.num_rows
+        rows_seen += rows.num_rows
         within += pc.sum(pc.and_(newer, pc.less_equal(rows["rv"], limit))).as_py() or 0
-    return told >= _EVENTS_MIN and within >= told - told // _EVENTS_BEYOND
+    return rows_seen >= _EVENTS_MIN and within >= rows_seen - rows_seen // _EVENTS_BEYOND
 
 
 def _newest(entries_of: Any, rows: int, time: str) -> pa.Array:

@@ -249,8 +249,8 @@ class Engine:
             where = judgement.object
             why = self.run_context.not_searched(where.namespace, where.name)
             if why is not None:
-                told = {"verdict": Verdict.UNKNOWABLE, "reason": Reason.MISFIT, "why": why}
-                judgement = replace(judgement, fields=(), **told)
+                changes = {"verdict": Verdict.UNKNOWABLE, "reason": Reason.MISFIT, "why": why}
+                judgement = replace(judgement, fields=(), **changes)
         return as_recorded(judgement, self._plain_context.clock)
 
     def _by_this_record(self, judgement: Judgement, context: RunContext) -> Judgement:

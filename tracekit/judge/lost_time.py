@@ -34,7 +34,7 @@ class LostTime:
 
     def __init__(self, reader: _Reader) -> None:
         self._losses = reader.losses
-        self._lives: dict[str, _Life] = {}
+        self._lifetimes: dict[str, _Life] = {}
         #: Uids that went by a namespace and name, one after the other.
         self._named: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
         #: For each loss, the latest receive time before it.
@@ -53,28 +53,28 @@ class LostTime:
             if uid is None:
                 continue
             self._named[row["namespace"] or "", row["name"] or ""].add(uid)
-            known = self._lives.get(uid)
+            known = self._lifetimes.get(uid)
             gone = seq if kind == RowType.DELETED else known.deleted_seq if known else None
             if known is None or seq < known.first_seq:
-                self._lives[uid] = _Life(seq, kind, gone)
+                self._lifetimes[uid] = _Life(seq, kind, gone)
             elif gone != known.deleted_seq:
-                self._lives[uid] = _Life(known.first_seq, known.first_type, gone)
+                self._lifetimes[uid] = _Life(known.first_seq, known.first_type, gone)
 
     def hiding(self, judgement: Judgement) -> Loss | None:
         """The loss that may hold what would make another judgement of this one."""
         where = judgement.object
         uids = {where.uid} | self._named.get((where.namespace, judgement.subject), set())
         # What was not seen may as well lie in a loss after it was owed.
-        owed = judgement.verdict in (Verdict.MISSING, Verdict.LATE)
+        pending = judgement.verdict in (Verdict.MISSING, Verdict.LATE)
         for loss, from_ns in zip(self._losses, self._from_ns, strict=True):
-            if (owed or judgement.time_ns >= from_ns) and any(
+            if (pending or judgement.time_ns >= from_ns) and any(
                 self._lived_into(uid, loss) for uid in uids
             ):
                 return loss
         return None
 
     def _lived_into(self, uid: str, loss: Loss) -> bool:
-        life = self._lives.get(uid)
+        life = self._lifetimes.get(uid)
         if life is None:
             return True
         if life.first_seq > loss.last:

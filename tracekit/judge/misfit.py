@@ -76,12 +76,12 @@ def misfit_of(
     for judged in judge_groups(sources.groups(Keys(sample)), JobRules.of(era), context, sample):
         history = judged.replay.history
         searched.append((history.namespace, history.name))
-        told = map(sources.as_recorded, judged.judgements)
-        divergences = tuple(judgement for judgement in told if judgement.divergent)
+        reported = map(sources.as_recorded, judged.judgements)
+        divergences = tuple(judgement for judgement in reported if judgement.divergent)
         if divergences:
             found.append(Contradicts(searched[-1], divergences))
         if len(found) >= CONTRADICTING:
-            return _told(found, searched, len(jobs), _Question(era, context, sources))
+            return _described(found, searched, len(jobs), _Question(era, context, sources))
     return None
 
 
@@ -97,7 +97,7 @@ class _Question(NamedTuple):
     sources: Sources
 
 
-def _told(
+def _described(
     found: Sequence[Contradicts], searched: Sequence[Key], jobs: int, question: _Question
 ) -> Misfit:
     """The misfit in sentences, with the sample."""

@@ -164,12 +164,12 @@ class JudgeUnits(Struct, frozen=True):
             sweep.add(judged.timing)
             judged_jobs.append(key)
             judgements += judged.judgements
-        told = others.told()
+        summary = others.summary()
         kept = [j for j in judgements if self.built or j.divergent]
         clock = self.context.clock  # these go on as rows, and nobody builds them again
         rest = [as_recorded(j, clock) for j in judgements if not (self.built or j.divergent)]
         spent_ns = process_time_ns() - begun_ns
-        found = Found(judged_jobs, kept, sweep.told(), told, failures, spent_ns)
+        found = Found(judged_jobs, kept, sweep.summary(), summary, failures, spent_ns)
         return encoded(found, rest)
 
 
@@ -237,7 +237,7 @@ class PartitionedJudge:
         with self._tasks() as tasks:
             others = Others(Scope(self.era, self.context, sweep))
             for found, rest in self._run(tasks, built=False):
-                sweep.merge(found.told)
+                sweep.merge(found.summary)
                 others.merge(found.others)
                 for job in found.jobs:
                     sink.job(job)

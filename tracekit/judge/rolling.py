@@ -83,7 +83,7 @@ class _Known:
     @property
     def owes(self) -> bool:
         """Whether something is still to be done, or was not done in its time."""
-        return bool(self.timing.owed) or any(timing.owed for timing in self.ttl.timings)
+        return bool(self.timing.pending) or any(timing.pending for timing in self.ttl.timings)
 
 
 class RollingJudge:
@@ -320,7 +320,7 @@ def _since(timing: KeyTiming, from_ns: int) -> KeyTiming:
         tuple(service for service in timing.services if service.served_ns > from_ns),
         tuple(at_ns for at_ns in timing.calls_ns if at_ns > from_ns),
         tuple(hurried for hurried in timing.hurried if hurried.at_ns > from_ns),
-        timing.owed,
+        timing.pending,
         tuple(seen for seen in timing.seen if seen.at_ns > from_ns),
         tuple(behind for behind in timing.behind if behind.at_ns > from_ns),
         tuple(at_ns for at_ns in timing.apart_ns if at_ns > from_ns),
@@ -339,7 +339,7 @@ def _ttl_since(found: TtlOfKey, from_ns: int) -> TtlOfKey:
 def _past(timing: KeyTiming) -> KeyTiming:
     """What a key tells of the process, with nothing to be said of the key itself."""
     services = tuple(replace(service, judged=False) for service in timing.services)
-    return replace(timing, services=services, hurried=(), owed=(), behind=())
+    return replace(timing, services=services, hurried=(), pending=(), behind=())
 
 
 def _of_jobs(table: pa.Table) -> pa.Table:

@@ -72,7 +72,7 @@ def run_context_of(
     clock, behind_ns = times.clock, times.servers_behind_ns or 0
     streams = reader.streams()
     coverage = coverage_on_clock(coverage_of(reader) if coverage is None else coverage, clock)
-    told_gaps = (
+    recorded_gaps = (
         Outage(
             clock.judged_ns(RecordedNs(gap.from_ns)) if gap.from_ns else 0,
             clock.judged_ns(RecordedNs(gap.until_ns)) if gap.until_ns else 1 << 62,
@@ -81,13 +81,13 @@ def run_context_of(
         )
         for gap in reader.gaps()
     )
-    gaps = (*told_gaps, *holes_of(coverage))
+    gaps = (*recorded_gaps, *holes_of(coverage))
     end_ns = clock.judged_ns(RecordedNs(end_of(streams)))
     restarts = (*_restarts(reader, end_ns, clock), *_successions(reader))
-    told = Told()
+    reported = EventTimes()
     for rows in reader.batches((*TOLD, "component"), streams=["events"]):
         events = table_on_clock(rows, clock)
-        told.add(events.filter(pc.equal(events["component"], COMPONENT)))
+        reported.add(events.filter(pc.equal(events["component"], COMPONENT)))
     missing = not_seen(coverage) | not_recorded(reader.header.streams)
     partial = any(reader.header.scope.get(part) for part in _PARTIAL)
     return RunContext(
@@ -96,8 +96,8 @@ def run_context_of(
         gaps,
         _namespaces_ending(reader),
         missing,
-        told.refusing,
-        told.unposted(restarts, end_ns),
+        reported.refusing,
+        reported.unposted(restarts, end_ns),
         str(reader.header.scope.get("times") or ""),
         str(reader.header.scope.get("unlisted") or ""),
         # Silence is proof of idleness only of a process that is known to have lived.
@@ -118,7 +118,7 @@ def run_context_of(
     )
 
 
-def _quiet(told: Any, clock: RecorderClock) -> dict[str, tuple[tuple[int, int], ...]]:
+def _quiet(reported: Any, clock: RecorderClock) -> dict[str, tuple[tuple[int, int], ...]]:
     """Times that a header tells of each controller, in order; what is no time is left out."""
     return {
         str(controller): tuple(
@@ -128,7 +128,9 @@ def _quiet(told: Any, clock: RecorderClock) -> dict[str, tuple[tuple[int, int], 
                 if isinstance(pair, list) and [type(at) for at in pair] == [int, int]
             )
         )
-        for controller, pairs in (told if isinstance(told, dict) else {"job": told}).items()
+        for controller, pairs in (
+            reported if isinstance(reported, dict) else {"job": reported}
+        ).items()
     }
 
 
@@ -234,7 +236,7 @@ def _renewals(reader: TraceReader) -> Iterator[dict[str, Any]]:
             yield from some.to_pylist()
 
 
-class Told:
+class EventTimes:
     """What the Job controller's Events tell of the time, in few bytes for each."""
 
     def __init__(self) -> None:
@@ -257,8 +259,8 @@ class Told:
             strict=True,
         ):
             if any(part in message for part in _BY_ADMISSION):
-                told = (seq, f"admission refuses writes here ({message[:120]})")
-                self._refusing[namespace] = min(told, self._refusing.get(namespace, told))
+                reported = (seq, f"admission refuses writes here ({message[:120]})")
+                self._refusing[namespace] = min(reported, self._refusing.get(namespace, reported))
         timed = pc.is_valid(events["recv_ns"])
         events, messages = events.filter(timed), messages.filter(timed)
         once = pc.fill_null(pc.equal(events["count"], 1), fill_value=False)
@@ -365,15 +367,15 @@ class GrowingContext:
     """What the rows of a growing record tell so far of the time in which its Jobs live."""
 
     def __init__(self) -> None:
-        self._told = Told()
+        self._event_times = EventTimes()
         self._seen_rv: dict[str, int] = {}
         self._lag = StreamLag()
         self._covered = SeenRows()
 
     def feed(self, rows: pa.Table) -> None:
         """Take in rows with all columns, in order of arrival; each only once."""
-        told = rows.filter(pc.equal(rows["component"], COMPONENT))
-        self._told.add(told)
+        reported = rows.filter(pc.equal(rows["component"], COMPONENT))
+        self._event_times.add(reported)
         self._lag.feed(rows)
         self._covered.take(rows)
         latest = rows.group_by("stream").aggregate([("rv", "max")])
@@ -383,7 +385,7 @@ class GrowingContext:
 
     def forget(self, before_ns: int) -> None:
         """Let go of what was before that time and tells nothing of the present."""
-        self._told.forget(before_ns)
+        self._event_times.forget(before_ns)
         self._lag.forget(before_ns)
 
     def coverage(self, header: TraceHeader, end_ns: int) -> Coverage:
@@ -407,8 +409,8 @@ class GrowingContext:
             context,
             end_ns=end_ns,
             restarts=restarts,
-            refusing=self._told.refusing,
-            unposted=self._told.unposted(restarts, end_ns),
+            refusing=self._event_times.refusing,
+            unposted=self._event_times.unposted(restarts, end_ns),
             seen_rv=dict(self._seen_rv),
             written_ns=dict(self._lag.written_ns),
         )

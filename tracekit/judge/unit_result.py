@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from msgspec import Struct
 
 from tracekit.check.compare.fields import FieldDifference
-from tracekit.check.diff.cross_key_timing import Told
+from tracekit.check.diff.cross_key_timing import TimingSummary
 from tracekit.check.diff.registry import summary_types
 from tracekit.check.verdict import Judgement
 from tracekit.judge.verdict_table import KEPT_SCHEMA, cached_table
@@ -43,7 +43,7 @@ class Found:
     jobs: list[tuple[str, str]]
     #: Of its Jobs: all of them, or only the divergences.
     judgements: list[Judgement]
-    told: Told
+    summary: TimingSummary
     #: What it has told the judges of the other controllers, by their names.
     others: dict[str, Any]
     failures: list[Failure] = field(default_factory=list)
@@ -53,8 +53,8 @@ class Found:
 
 def encoded(found: Found, others: Sequence[Judgement]) -> bytes:
     """As it is sent and kept: a Parquet file of the other judgements, with the rest beside it."""
-    told = {name: _plain_told(one) for name, one in found.others.items()}
-    plain = replace(found, judgements=_plain(found.judgements), others=told)
+    summary = {name: _plain_summary(one) for name, one in found.others.items()}
+    plain = replace(found, judgements=_plain(found.judgements), others=summary)
     beside = {_BESIDE: base64.b64encode(zlib.compress(msgspec.msgpack.encode(plain), 1))}
     rows = cached_table(others).replace_schema_metadata(beside)
     sink = pa.BufferOutputStream()
@@ -75,8 +75,8 @@ def decoded(content: bytes) -> tuple[Found, pa.Table]:
         found = msgspec.msgpack.decode(packed, type=Found)
         types = summary_types()
         found.others = {
-            name: msgspec.convert(told, types[name], builtin_types=(bytes,))
-            for name, told in found.others.items()
+            name: msgspec.convert(summary, types[name], builtin_types=(bytes,))
+            for name, summary in found.others.items()
         }
     except (pa.ArrowException, msgspec.MsgspecError, KeyError, zlib.error) as error:
         raise ValueError("no part of a replay") from error
@@ -94,15 +94,15 @@ def is_part(content: bytes) -> bool:
     return True
 
 
-def _plain_told(told: Any) -> Any:
+def _plain_summary(summary: Any) -> Any:
     """What a judge tells, with its lists of judgements plain."""
-    lists = {name: getattr(told, name) for name in told.__struct_fields__}
+    lists = {name: getattr(summary, name) for name in summary.__struct_fields__}
     plain = {
         name: _plain(value)
         for name, value in lists.items()
         if isinstance(value, list) and value and isinstance(value[0], Judgement)
     }
-    return msgspec.structs.replace(told, **plain)
+    return msgspec.structs.replace(summary, **plain)
 
 
 def _plain(judgements: Iterable[Judgement]) -> list[Judgement]:

@@ -123,8 +123,8 @@ def _differing(found: Sequence[FieldDifference]) -> list[dict[str, str]]:
 
 def cached_table(judgements: Sequence[Judgement]) -> pa.Table:
     """The same with all that they are built from again."""
-    told = pa.array(map(_told, judgements), pa.string())
-    return verdict_table(judgements).append_column("told", told)
+    reported = pa.array(map(_details, judgements), pa.string())
+    return verdict_table(judgements).append_column("told", reported)
 
 
 def _json(value: object) -> str:
@@ -199,7 +199,7 @@ class VerdictWriter:
         self._writer.done({_JOBS_KEY: _packed(sorted(self._jobs)), _MISFIT_KEY: self._misfit})
 
 
-def _told(judgement: Judgement) -> str | None:
+def _details(judgement: Judgement) -> str | None:
     if not (judgement.fields or judgement.assumptions):
         return None
     parts = ([tuple(f) for f in judgement.fields], [tuple(a) for a in judgement.assumptions])
@@ -327,10 +327,10 @@ def count_rows(report: DiffReport, rows: pa.Table) -> None:
 def built(table: pa.Table) -> Iterator[Judgement]:
     """The judgements that a `cached_table` was made of."""
     for (
-        controller, verdict, reason, told, kind, namespace, name, uid,
+        controller, verdict, reason, reported, kind, namespace, name, uid,
         action, time_ns, rv, subject, why, lagging, lag_ns, forced, ambiguous, silent,
     ) in zip(*(table[column].to_pylist() for column in _READ), strict=True):  # fmt: skip
-        fields, assumptions = orjson.loads(told) if told is not None else ((), ())
+        fields, assumptions = orjson.loads(reported) if reported is not None else ((), ())
         yield Judgement(
             controller,
             ObjectRef(kind, namespace, name, uid),

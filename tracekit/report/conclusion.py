@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tracekit.report.narrative import Account
+from tracekit.report.narrative import Narrative
 from tracekit.report.table import counted
 from tracekit.sql.session import Session
 
@@ -29,16 +29,16 @@ GROUP BY outcome ORDER BY ticks DESC, outcome
 """
 
 
-def conclusion(session: Session, account: Account) -> str:
+def conclusion(session: Session, narrative: Narrative) -> str:
     """The sentence; empty where the record holds no state of the object."""
-    where = {"namespace": account.namespace, "name": account.name}
-    if account.kind == "CronJob":
+    where = {"namespace": narrative.namespace, "name": narrative.name}
+    if narrative.kind == "CronJob":
         ticks = session.rows(_CRONJOB, **where)
         total = sum(row["ticks"] for row in ticks)
         parts = ", ".join(f"{row['ticks']} {row['outcome']}" for row in ticks)
         return f"{counted(total, 'due time')}: {parts}." if ticks else ""
-    found = _sentence(_lives(session, **where))
-    against = account.divergences
+    found = _sentence(_jobs(session, **where))
+    against = narrative.divergences
     if found and against:
         found += f" {counted(len(against), 'divergence')} from the rules."
     return found
@@ -50,21 +50,21 @@ def job_conclusions(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], 
     `rows` are those of the view `jobs`, the newest last, with the exit codes of their failed pods
     and how many had each.
     """
-    lives: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    jobs: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for row in rows:
-        lives.setdefault((row["namespace"], row["job"]), []).append(row)
-    return {key: _sentence(of_name[::-1]) for key, of_name in lives.items()}
+        jobs.setdefault((row["namespace"], row["job"]), []).append(row)
+    return {key: _sentence(of_name[::-1]) for key, of_name in jobs.items()}
 
 
-def _lives(session: Session, **where: str) -> list[dict[str, Any]]:
+def _jobs(session: Session, **where: str) -> list[dict[str, Any]]:
     """The Jobs, the newest first; how their pods ended stands with those that need it."""
-    lives = session.rows(_JOB, **where)
-    if any(job["outcome"] == "Failed" and not _took_too_long(job) for job in lives):
+    jobs = session.rows(_JOB, **where)
+    if any(job["outcome"] == "Failed" and not _took_too_long(job) for job in jobs):
         found = session.rows(_EXIT_CODES, **where)
         exit_codes = {row["job_uid"]: row["exit_codes"] for row in found}
-        for job in lives:
+        for job in jobs:
             job["exit_codes"] = exit_codes.get(job["job_uid"])
-    return lives
+    return jobs
 
 
 def _took_too_long(job: Mapping[str, Any]) -> bool:
@@ -72,12 +72,12 @@ def _took_too_long(job: Mapping[str, Any]) -> bool:
     return job["reason"] == "DeadlineExceeded" and job["active_deadline_s"] is not None
 
 
-def _sentence(lives: Sequence[Mapping[str, Any]]) -> str:
+def _sentence(jobs: Sequence[Mapping[str, Any]]) -> str:
     """What came of the last one of the Jobs with one name."""
-    if not lives:
+    if not jobs:
         return ""
-    others = f" The name was used {counted(len(lives), 'time')}." if len(lives) > 1 else ""
-    return f"{_of_job(lives[0])}{others}"
+    others = f" The name was used {counted(len(jobs), 'time')}." if len(jobs) > 1 else ""
+    return f"{_of_job(jobs[0])}{others}"
 
 
 def _of_job(job: Mapping[str, Any]) -> str:

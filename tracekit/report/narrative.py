@@ -67,7 +67,7 @@ class Step(Struct, frozen=True):
 
 
 @dataclass(slots=True)
-class Account:
+class Narrative:
     """All steps of one Job or CronJob, and how it stood at the end."""
 
     kind: str
@@ -81,7 +81,7 @@ class Account:
     opening: str = ""
     #: What `diagnose` says of it, worst first; as documents, and as lines with their depth.
     findings: list[dict[str, Any]] = field(default_factory=list)
-    told: list[tuple[str, bool]] = field(default_factory=list)
+    finding_lines: list[tuple[str, bool]] = field(default_factory=list)
 
     @property
     def divergences(self) -> list[Judgement]:
@@ -93,7 +93,7 @@ class Account:
         """`namespace/name`."""
         return f"{self.namespace}/{self.name}"
 
-    def within(self, times: TimeRange) -> Account:
+    def within(self, times: TimeRange) -> Narrative:
         """The steps of a time; how it all ended is told only where that is a part of it."""
         steps = [s for s in self.steps if times.holds(s.at_ns)]
         closing = self.closing if times.until_ns is None else ""
@@ -102,7 +102,7 @@ class Account:
             when = f"by {clock(times.until_ns)}" if times.until_ns is not None else f"{times}"
             closing = f"Nothing of this {self.kind} was recorded {when}{first}."
         judgements = [j for j in self.judgements if times.holds(j.time_ns)]
-        return Account(self.kind, self.namespace, self.name, steps, closing, judgements)
+        return Narrative(self.kind, self.namespace, self.name, steps, closing, judgements)
 
     def text(self, *, verbose: bool = False) -> str:
         """The account as lines of text; `verbose` has caches and rules of each sync, too."""
@@ -137,20 +137,20 @@ class Line(NamedTuple):
     goes_on: int = 4
 
 
-def narrative_lines(account: Account, *, verbose: bool = False) -> Iterator[str]:
+def narrative_lines(narrative: Narrative, *, verbose: bool = False) -> Iterator[str]:
     """The account as lines of text."""
-    for line in styled_lines(account, verbose=verbose):
+    for line in styled_lines(narrative, verbose=verbose):
         yield for_terminal(" " * line.indent + "".join(text for text, _ in line.parts))
 
 
-def styled_lines(account: Account, *, verbose: bool = False) -> Iterator[Line]:
+def styled_lines(narrative: Narrative, *, verbose: bool = False) -> Iterator[Line]:
     """The account as a terminal shows it."""
-    yield Line(((f"{account.kind} {account.key}", "bold"),))
-    if account.opening:
-        yield Line(((account.opening, "bold"),), goes_on=0)
-    for text, begins in account.told:
+    yield Line(((f"{narrative.kind} {narrative.key}", "bold"),))
+    if narrative.opening:
+        yield Line(((narrative.opening, "bold"),), goes_on=0)
+    for text, begins in narrative.finding_lines:
         yield Line(((text, "yellow" if begins else "dim"),), 0 if begins else 4)
-    shown = (step for step in account.steps if verbose or not step.verbose_only)
+    shown = (step for step in narrative.steps if verbose or not step.verbose_only)
     for _, alike in groupby(shown, key=_likeness):
         run = list(alike)
         folded = len(run) > _ALIKE and not verbose
@@ -164,9 +164,9 @@ def styled_lines(account: Account, *, verbose: bool = False) -> Iterator[Line]:
         if folded:
             more = f"the same {len(run) - 1:,} times more, the last at {clock(run[-1].at_ns)}"
             yield Line(((more, "dim"),), 4, 6)
-    if account.closing:
+    if narrative.closing:
         yield Line()
-        yield Line(((account.closing, "bold"),), goes_on=0)
+        yield Line(((narrative.closing, "bold"),), goes_on=0)
 
 
 def _likeness(step: Step) -> tuple[object, ...]:
@@ -193,10 +193,10 @@ def clock(at_ns: int) -> str:
     return f"{text}.{millis:03d}"
 
 
-def narrative_of_job(judged: KeyJudgement, judgements: Sequence[Judgement]) -> Account:
+def narrative_of_job(judged: KeyJudgement, judgements: Sequence[Judgement]) -> Narrative:
     """The account of one replayed key; `judgements` are those of all controllers about it."""
     history = judged.replay.history
-    account = Account("Job", history.namespace, history.name, judgements=list(judgements))
+    narrative = Narrative("Job", history.namespace, history.name, judgements=list(judgements))
     verdicts = {(j.resource_version, j.action, j.subject): j for j in judged.judgements}
     by_syncs = {
         place_of(write)
@@ -206,9 +206,9 @@ def narrative_of_job(judged: KeyJudgement, judgements: Sequence[Judgement]) -> A
     }
     apart = [j for place, j in verdicts.items() if place not in by_syncs]
     steps = [*_revisions(history), *_syncs(judged, verdicts), *_others(apart, _actors(history))]
-    account.steps = in_order(steps)
-    account.closing = _closing(judged, account.divergences)
-    return account
+    narrative.steps = in_order(steps)
+    narrative.closing = _closing(judged, narrative.divergences)
+    return narrative
 
 
 #### What the Job's own revisions tell ####
@@ -365,8 +365,8 @@ def _news(revisions: Sequence[Revision[PodView]]) -> Iterator[str]:
     for name, state in last.items():
         groups.setdefault(state, []).append(name)
     if groups:
-        told = "; ".join(f"{_named(names)} {state}" for state, names in groups.items())
-        yield f"saw: {told}"
+        finding_lines = "; ".join(f"{_named(names)} {state}" for state, names in groups.items())
+        yield f"saw: {finding_lines}"
 
 
 def _exit(pod: PodView) -> str:
@@ -382,10 +382,10 @@ def _did(writes: Iterable[Write]) -> str:
             statuses.append(write.job)
         elif write.pod is not None:
             parts.setdefault(write.kind, []).append(write.pod.view.name)
-    told = [f"{_VERBS[kind]} {_named(names)}" for kind, names in parts.items()]
+    finding_lines = [f"{_VERBS[kind]} {_named(names)}" for kind, names in parts.items()]
     if statuses:
-        told.append(_status(statuses[0], statuses[-1]))
-    return "; ".join(told)
+        finding_lines.append(_status(statuses[0], statuses[-1]))
+    return "; ".join(finding_lines)
 
 
 def _named(names: Sequence[str]) -> str:

@@ -7,16 +7,16 @@ from typing import Any
 
 from tracekit.base.kube.decode import as_int, as_map, as_text
 from tracekit.base.kube.timestamps import parse_rfc3339
-from tracekit.report.narrative import Account, Step, in_order
+from tracekit.report.narrative import Narrative, Step, in_order
 
 #: So many lines are told; the trace has more (view `logs`).
 SHOWN_LINES = 5
 _LINE_CHARS_MAX = 300
 
 
-def add_container_logs(account: Account, logs: Iterable[tuple[int, Mapping[str, Any]]]) -> None:
+def add_container_logs(narrative: Narrative, logs: Iterable[tuple[int, Mapping[str, Any]]]) -> None:
     """Add a step for each log of the stream `logs`: (received at, Unix ns; the row's object)."""
-    account.steps = in_order([*account.steps, *(_step(at_ns, log) for at_ns, log in logs)])
+    narrative.steps = in_order([*narrative.steps, *(_step(at_ns, log) for at_ns, log in logs)])
 
 
 def _step(recv_ns: int, log: Mapping[str, Any]) -> Step:
@@ -43,5 +43,5 @@ def last_words(log: Mapping[str, Any]) -> list[str]:
         return ["it said nothing"]
     shown = [line[:_LINE_CHARS_MAX] for line in lines[-SHOWN_LINES:]]
     more = len(lines) - len(shown)
-    told = [f"said (the last {len(shown)} lines of {len(lines)}):" if more > 0 else "said:"]
-    return [*told, *(f"  {line}" for line in shown)]
+    reported = [f"said (the last {len(shown)} lines of {len(lines)}):" if more > 0 else "said:"]
+    return [*reported, *(f"  {line}" for line in shown)]

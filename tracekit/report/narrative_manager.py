@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from tracekit.report.narrative import Account, Step, clock, in_order
+from tracekit.report.narrative import Narrative, Step, clock, in_order
 
 _NS_PER_MS = 1_000_000
 WHO = "controller manager's log"
@@ -24,9 +24,9 @@ class LoggedSync(NamedTuple):
     error: str = ""
 
 
-def add_logged_syncs(account: Account, syncs: Iterable[LoggedSync]) -> None:
+def add_logged_syncs(narrative: Narrative, syncs: Iterable[LoggedSync]) -> None:
     """Add a step for each sync that the controller manager's log has."""
-    account.steps = in_order([*account.steps, *map(_step, syncs)])
+    narrative.steps = in_order([*narrative.steps, *map(_step, syncs)])
 
 
 def _step(sync: LoggedSync) -> Step:

@@ -15,7 +15,7 @@ from typing import Any
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.check.replay.run_context import Outage
 from tracekit.check.verdict import Judgement, Verdict
-from tracekit.report.narrative import Account, Step, contradicted, in_order
+from tracekit.report.narrative import Narrative, Step, contradicted, in_order
 
 _VERBS = {
     "job-create": "created Job",
@@ -36,17 +36,17 @@ def narrative_of_cronjob(
     ticks: Iterable[Mapping[str, Any]],
     revisions: Iterable[Mapping[str, Any]] = (),
     judgements: Iterable[Judgement] = (),
-) -> Account:
+) -> Narrative:
     """The account of a CronJob out of its rows of `cron_ticks` and of its revisions (times in ns).
 
     A revision needs `recv_ns`, `rv`, `type`, `spec` (JSON text); `judgements` are those about it.
     """
-    account = Account("CronJob", namespace, name, judgements=list(judgements))
+    narrative = Narrative("CronJob", namespace, name, judgements=list(judgements))
     outcomes: Counter[str] = Counter()
     for tick in ticks:
         outcomes[tick["outcome"]] += 1
         rule = f"rule: {tick['policy']}" if tick["policy"] else "rule: none that the record shows"
-        account.steps.append(
+        narrative.steps.append(
             Step(
                 tick["due_ns"],
                 None,
@@ -55,11 +55,11 @@ def narrative_of_cronjob(
                 (f"schedule: {tick['schedule']}", rule, f"because {tick['why']}"),
             )
         )
-    account.steps = in_order([*account.steps, *_spec_steps(revisions)])
-    told = ", ".join(f"{n} {outcome}" for outcome, n in sorted(outcomes.items())) or "none"
-    verdict = contradicted(account.divergences)
-    account.closing = f"Ticks while it was recorded: {told}; {verdict}."
-    return account
+    narrative.steps = in_order([*narrative.steps, *_spec_steps(revisions)])
+    parts = ", ".join(f"{n} {outcome}" for outcome, n in sorted(outcomes.items())) or "none"
+    verdict = contradicted(narrative.divergences)
+    narrative.closing = f"Ticks while it was recorded: {parts}; {verdict}."
+    return narrative
 
 
 def _spec_steps(revisions: Iterable[Mapping[str, Any]]) -> Iterator[Step]:
@@ -72,8 +72,8 @@ def _spec_steps(revisions: Iterable[Mapping[str, Any]]) -> Iterator[Step]:
         spec = _spec(row["spec"])
         if before is None:
             seen = "was created" if row["type"] == "ADDED" else "is there at the first list"
-            told = ", ".join(f"{key} {spec[key]}" for key in _CRON_SPEC if key in spec)
-            yield Step(at_ns, rv, "CronJob", seen, (told,))
+            parts = ", ".join(f"{key} {spec[key]}" for key in _CRON_SPEC if key in spec)
+            yield Step(at_ns, rv, "CronJob", seen, (parts,))
         elif changes := [
             f"spec {key}: {before.get(key)} → {spec.get(key)}"
             for key in _CRON_SPEC
@@ -91,12 +91,12 @@ def _spec(text: str | None) -> dict[str, Any]:
     return spec if isinstance(spec, dict) else {}
 
 
-def add_judgements(account: Account, judgements: Iterable[Judgement]) -> None:
+def add_judgements(narrative: Narrative, judgements: Iterable[Judgement]) -> None:
     """Tell what controllers other than the Job's did, each with its verdict and why."""
-    account.steps = in_order([*account.steps, *(_told(judgement) for judgement in judgements)])
+    narrative.steps = in_order([*narrative.steps, *(_step(judgement) for judgement in judgements)])
 
 
-def _told(judgement: Judgement) -> Step:
+def _step(judgement: Judgement) -> Step:
     rv = int(judgement.resource_version) if judgement.resource_version.isdigit() else None
     who = f"{judgement.controller}-controller"
     match judgement.verdict:
@@ -119,11 +119,11 @@ def _told(judgement: Judgement) -> Step:
     )
 
 
-def add_restarts(account: Account, restarts: Iterable[Outage]) -> None:
+def add_restarts(narrative: Narrative, restarts: Iterable[Outage]) -> None:
     """Tell the restarts of the controller manager that fall into the account's time."""
-    if not account.steps:
+    if not narrative.steps:
         return
-    first_ns, last_ns = account.steps[0].at_ns, account.steps[-1].at_ns
+    first_ns, last_ns = narrative.steps[0].at_ns, narrative.steps[-1].at_ns
     steps = [
         Step(
             restart.until_ns,
@@ -136,4 +136,4 @@ def add_restarts(account: Account, restarts: Iterable[Outage]) -> None:
         for restart in restarts
         if first_ns <= restart.until_ns and restart.from_ns <= last_ns
     ]
-    account.steps = in_order([*account.steps, *steps])
+    narrative.steps = in_order([*narrative.steps, *steps])

@@ -68,10 +68,10 @@ def headline(answers: Answers) -> list[str]:
     ]
     forking = answers.forking
     if forking:
-        told = sum(1 for answer in forking if answer.verdict != "uncalibrated")
+        known = sum(1 for answer in forking if answer.verdict != "uncalibrated")
         lines.append(
             f"{counted(len(forking), 'Job')} would take another step that moves pods or times; "
-            f"the model tells how {told:,} of them go on ({told / len(forking):.0%} calibrated)"
+            f"the model tells how {known:,} of them go on ({known / len(forking):.0%} calibrated)"
         )
     lines += _class_lines(counts, [(a.verdict, a.drawn) for a in answers.jobs])
     if answers.cron_jobs:
@@ -90,7 +90,7 @@ def setting_names(answers: Answers) -> list[str]:
 
 def _class_lines(
     counts: Mapping[str, int],
-    told: Sequence[tuple[str, Drawn | None]],
+    known: Sequence[tuple[str, Drawn | None]],
     meaning: Mapping[str, str] = _MEANING,
 ) -> Iterator[str]:
     """A line for each class that there is; how many of it did not come out in every draw."""
@@ -98,7 +98,7 @@ def _class_lines(
         if counts[verdict]:
             line = f"  {counts[verdict]:>7,}  {meaning[verdict]}"
             unsure = sum(
-                drawn is not None and drawn.agree < drawn.of for v, drawn in told if v == verdict
+                drawn is not None and drawn.agree < drawn.of for v, drawn in known if v == verdict
             )
             yield line + (f", {unsure:,} of them not in every draw" if unsure else "")
 
@@ -351,8 +351,8 @@ def _reasons(answer: JobAnswer | CronAnswer, answers: Answers) -> list[str]:
     if answer.because:
         lines += ["", "Because of"]
         groups = [CauseGroup(cause, answer.verdict, 1, answer.key) for cause in answer.because]
-        told = [f"  {line}" for line in _explained(groups, answers)]
-        lines += told or [f"  {cause.kind} {cause.name}" for cause in answer.because]
+        known = [f"  {line}" for line in _explained(groups, answers)]
+        lines += known or [f"  {cause.kind} {cause.name}" for cause in answer.because]
     return lines
 
 

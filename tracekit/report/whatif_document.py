@@ -44,11 +44,11 @@ def cause_groups(answers: Answers) -> list[CauseGroup]:
         for cause in answer.because:
             found.setdefault((answer.verdict, cause), []).append(answer)
     groups = []
-    for (verdict, cause), told in found.items():
-        cron_jobs = sum(isinstance(answer, CronAnswer) for answer in told)
-        jobs = len(told) - cron_jobs
-        drawn = span_of(answer.drawn for answer in told)
-        groups.append(CauseGroup(cause, verdict, jobs, told[0].key, cron_jobs, drawn))
+    for (verdict, cause), answers_of in found.items():
+        cron_jobs = sum(isinstance(answer, CronAnswer) for answer in answers_of)
+        jobs = len(answers_of) - cron_jobs
+        drawn = span_of(answer.drawn for answer in answers_of)
+        groups.append(CauseGroup(cause, verdict, jobs, answers_of[0].key, cron_jobs, drawn))
     groups.sort(key=lambda g: (ORDER.index(g.verdict), -g.cron_jobs, -g.jobs, g.cause))
     return groups
 
@@ -101,14 +101,14 @@ def _document(answers: Answers) -> dict[str, Any]:
                 "jobs": group.jobs,
                 "cronjobs": group.cron_jobs,
                 "example": group.example,
-                **_told(row_text(group.cause, answers)),
+                **_texts(row_text(group.cause, answers)),
             }
             for group in cause_groups(answers)
         ],
     }
 
 
-def _told(text: RowText | None) -> dict[str, str]:
+def _texts(text: RowText | None) -> dict[str, str]:
     if text is None:
         return {}
     return {
@@ -145,7 +145,7 @@ def _job(answer: JobAnswer) -> dict[str, Any]:
         found["target"] = _course(answer.target)
     if answer.courses:
         found["courses"] = [{**_course(way.course), "draws": way.times} for way in answer.courses]
-    return {**found, **told_of(answer)}
+    return {**found, **document_of(answer)}
 
 
 def cron_job_document(answer: CronAnswer) -> dict[str, Any]:
@@ -165,7 +165,7 @@ def cron_job_document(answer: CronAnswer) -> dict[str, Any]:
         found["target"] = answer.target.counts
         names = ("only_baseline", "only_target")
         found |= {name: _starts(side) for name, side in zip(names, answer.only, strict=True)}
-    return {**found, **told_of(answer)}
+    return {**found, **document_of(answer)}
 
 
 def _starts(starts: Sequence[Start]) -> list[dict[str, Any]]:
@@ -179,7 +179,7 @@ def _starts(starts: Sequence[Start]) -> list[dict[str, Any]]:
     ]
 
 
-def told_of(answer: JobAnswer | CronAnswer) -> dict[str, Any]:
+def document_of(answer: JobAnswer | CronAnswer) -> dict[str, Any]:
     """What documents tell of a Job and of a CronJob alike: why, and how sure it is."""
     found: dict[str, Any] = {}
     found["because"] = [{"kind": c.kind, "name": c.name} for c in answer.because]

@@ -177,12 +177,12 @@ def asks_what_there_is(query: str) -> bool:
 
 def comments(view: View, kind: str) -> str:
     """The statements that tell DuckDB what a view and its columns mean; `kind`: VIEW or TABLE."""
-    told = [f"COMMENT ON {kind} {view.name} IS {_literal(view.text)}"]
-    told += [
+    reported = [f"COMMENT ON {kind} {view.name} IS {_literal(view.text)}"]
+    reported += [
         f'COMMENT ON COLUMN {view.name}."{column.name}" IS {_literal(column.meaning)}'
         for column in view.columns
     ]
-    return "; ".join(told)
+    return "; ".join(reported)
 
 
 def _literal(text: str) -> str:

@@ -251,17 +251,19 @@ def _user(row: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
 
 
 def _deleter(
-    row: dict[str, Any], told: dict[str, Any] | None
+    row: dict[str, Any], deletion: dict[str, Any] | None
 ) -> tuple[str, str | None, tuple[str, ...], str]:
     if row["actor"] is not None and (row["verb"] or "").startswith("delete"):
         return ("delete", *_user(row), "audit log")
-    if told is None:
+    if deletion is None:
         return "delete", None, (), ""
-    if told["actor"] is not None:
-        by_controller = told["deleted_by"] != "user"
-        names = (told["deleted_by"], told["actor"]) if by_controller else (told["actor"],)
-        return "delete", names[0], names, told["delete_evidence"]
-    return "delete", told["deleted_by"], (told["deleted_by"],), told["delete_evidence"]
+    if deletion["actor"] is not None:
+        by_controller = deletion["deleted_by"] != "user"
+        names = (
+            (deletion["deleted_by"], deletion["actor"]) if by_controller else (deletion["actor"],)
+        )
+        return "delete", names[0], names, deletion["delete_evidence"]
+    return "delete", deletion["deleted_by"], (deletion["deleted_by"],), deletion["delete_evidence"]
 
 
 def _edit(

@@ -116,7 +116,7 @@ def findings_about(
     ]
 
 
-def told(findings: Sequence[Finding], name: str) -> list[tuple[str, bool]]:
+def finding_lines(findings: Sequence[Finding], name: str) -> list[tuple[str, bool]]:
     """Lines on findings about one object, and whether each begins one."""
     lines: list[tuple[str, bool]] = []
     for finding in findings:

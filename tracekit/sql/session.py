@@ -464,12 +464,12 @@ class Session:
         """When the last row of each trace was received, whatever of it is chosen."""
         if self._chosen.namespace is None or self._chosen.rows:
             return "SELECT trace, max(recv_ns) AS trace_end_ns FROM internal._rows GROUP BY ALL"
-        told = [
+        reported = [
             f"SELECT {_text(source.name)} AS trace, {newest_ns(source.files) or 0}::BIGINT "
             "AS trace_end_ns"
             for source in self.sources
         ]
-        return " UNION ALL ".join(told)
+        return " UNION ALL ".join(reported)
 
     def _make_parts(self, query: str) -> None:
         """Make the views and macros that the query takes, if they are not there yet."""

@@ -123,14 +123,14 @@ def _all(
     for row in _rows(session, _JOBS, "seen_at", where):
         yield _job(row, edits.get((row["namespace"], row["job"], row["rv"])))
     session.compute("cron_ticks")
-    for query, at, told in (
+    for query, at, reported in (
         (_PHASES, "from_at", _phase),
         (_DELETIONS, "deletion_at", _deletion),
         (_EVENTS, "seen_at", _event),
         (_TICKS, "due_at", _tick),
     ):
         for row in _rows(session, query, at, where):
-            yield told(row)
+            yield reported(row)
     yield from _around(session, times)
 
 
@@ -191,12 +191,12 @@ def _edited(edit: Edit) -> Iterator[Happening]:
 
 def fields_text(fields: list[FieldChange]) -> str:
     """The fields of a write in one line."""
-    told = [
+    reported = [
         f"{f.path} {shown(f.old, _VALUE_CHARS)} → {shown(f.new, _VALUE_CHARS)}"
         for f in fields[:_FIELDS]
     ]
     more = [f"{len(fields) - _FIELDS} more fields"] if len(fields) > _FIELDS else []
-    return ", ".join(told + more)
+    return ", ".join(reported + more)
 
 
 def _job(row: dict[str, Any], edit: Edit | None) -> Happening:

@@ -23,7 +23,7 @@ from tracekit.versions.era import NEWEST, OLDEST
 from tracekit.versions.version import PATCH_MAX, KubeVersion
 from tracekit.versions.version_markers import RULES, Bounds, Sign
 
-REASONS_TOLD: Final = 4
+REASONS_SHOWN: Final = 4
 MANAGED_BY_JOB_CONTROLLER: Final = "kubernetes.io/job-controller"
 _TRACKING: Final = "batch.kubernetes.io/job-tracking"
 _JOB_NAME: Final = "batch.kubernetes.io/job-name"
@@ -92,10 +92,10 @@ def _range_text(first: KubeVersion, last: KubeVersion) -> str:
 
 def _reasons(facts: tuple[Fact, ...]) -> str:
     """The first few facts in words, and how many more there are."""
-    told = [f"{RULES[fact.sign].phrase} ({fact.where})" for fact in facts[:REASONS_TOLD]]
-    if len(facts) > REASONS_TOLD:
-        told.append(f"and {len(facts) - REASONS_TOLD} more such signs")
-    return "; ".join(told)
+    reasons = [f"{RULES[fact.sign].phrase} ({fact.where})" for fact in facts[:REASONS_SHOWN]]
+    if len(facts) > REASONS_SHOWN:
+        reasons.append(f"and {len(facts) - REASONS_SHOWN} more such signs")
+    return "; ".join(reasons)
 
 
 def detect(facts: Iterable[Fact]) -> Detection:

@@ -57,8 +57,8 @@ class BugRow(Struct, frozen=True):
         if version is not None:
             own = [r for r in mended if KubeVersion.parse(r).branch == version.branch]
             mended = own or [r for r in mended if KubeVersion.parse(r) > version]
-        told = ", ".join(release.removesuffix(".0") for release in mended)
-        return f"Upgrade to {told} or later. {self.meanwhile}".rstrip()
+        names = ", ".join(release.removesuffix(".0") for release in mended)
+        return f"Upgrade to {names} or later. {self.meanwhile}".rstrip()
 
 
 BUGS: Final[dict[Bug, BugRow]] = {

@@ -26,7 +26,7 @@ class Leader:
     def __init__(self) -> None:
         self._rv = 0
         self._renewed_ns = 0
-        self._is_told = False
+        self._is_reported = False
 
     def feed(self, rows: pa.Table) -> None:
         """Take in rows, in order of arrival. A revision that is listed again renews nothing."""
@@ -39,16 +39,16 @@ class Leader:
             if row["rv"] is not None and row["rv"] > self._rv:
                 self._rv = row["rv"]
                 if row["holder"]:  # who goes, and says so, leaves it without one
-                    self._renewed_ns, self._is_told = row["recv_ns"], False
+                    self._renewed_ns, self._is_reported = row["recv_ns"], False
 
     def lost(self, now_ns: int, known_ns: int, waiting: int) -> Iterator[Case]:
         """The loss of the leader, once; `known_ns` is the time of the latest row of any kind."""
         if now_ns - known_ns < SILENT_NS:
             now_ns = known_ns  # what the recorder has not brought yet proves nothing
         silent_ns = now_ns - self._renewed_ns
-        if not self._renewed_ns or silent_ns < LEASE_DURATION_NS or self._is_told:
+        if not self._renewed_ns or silent_ns < LEASE_DURATION_NS or self._is_reported:
             return
-        self._is_told = True
+        self._is_reported = True
         yield Case(
             LEADER,
             Target("Lease", CONTROLLER_MANAGER_LEASE_NAMESPACE, CONTROLLER_MANAGER_LEASE),

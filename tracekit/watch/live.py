@@ -105,7 +105,7 @@ class LiveJudge:
     def leader(self, now_ns: int) -> Iterator[News]:
         """Whether the controller manager still renews its lease; `now_ns` is the clock's."""
         for case in self._leader.lost(now_ns, self._now_ns, self.waiting.count):
-            yield self._told(case, max(case.until_ns, self._now_ns))
+            yield self._news(case, max(case.until_ns, self._now_ns))
 
     @collecting_rarely()
     def judge(self, *, last: bool = False, whole: Facts | None = None) -> list[News]:
@@ -209,9 +209,9 @@ class LiveJudge:
         if case.target.kind == "Controller" and case.from_ns > self._said.get(key, 0) + AGAIN_NS:
             self._said.pop(key, None)  # there is only one of it: another time is another finding
         if self._is_new(key, case.until_ns):
-            yield self._told(case, self._now_ns)
+            yield self._news(case, self._now_ns)
 
-    def _told(self, case: Case, reported_ns: int) -> News:
+    def _news(self, case: Case, reported_ns: int) -> News:
         self.counts.findings[case.rule.id] += 1
         return of_case(case, reported_ns)
 

@@ -22,7 +22,7 @@ from tests.support.pages import data_of
 from tests.unit.cli.test_sql import run  # noqa: F401 - a fixture
 from tracekit.base.errors import UsageError
 from tracekit.base.time_input import ALWAYS
-from tracekit.report.html import told
+from tracekit.report.html import happenings
 from tracekit.report.html.data import report_data
 from tracekit.report.serving import answers as answers_module
 from tracekit.report.serving.answers import Answers
@@ -179,7 +179,7 @@ def test_what_happened_and_who_wrote_are_those_of_the_file(server: ReportServer,
 
 
 def test_an_answer_about_a_long_time_says_where_it_ends(server, page, monkeypatch) -> None:
-    monkeypatch.setattr(told, "MAX_LOOKED_AT", 100)
+    monkeypatch.setattr(happenings, "MAX_LOOKED_AT", 100)
     start = int(page["start_ns"])
     part = found(server, "happenings", start=start, **{"from": start})
     assert 0 < part["until"] < page["span_ms"]

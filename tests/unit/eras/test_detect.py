@@ -2,7 +2,7 @@
 
 import pytest
 
-from tracekit.versions.detect import REASONS_TOLD, Fact, detect, facts_of
+from tracekit.versions.detect import REASONS_SHOWN, Fact, detect, facts_of
 from tracekit.versions.version_markers import RULES, Sign
 
 
@@ -82,7 +82,7 @@ def test_only_the_first_fact_of_a_sign_is_kept_and_only_a_few_are_told():
             Sign.FAILURE_TARGET_OF_ANY_ENDING,
         )
     )
-    assert len(many.evidence) == REASONS_TOLD + 1
+    assert len(many.evidence) == REASONS_SHOWN + 1
     assert "and 1 more such signs" in many.describe()
 
 

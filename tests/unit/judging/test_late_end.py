@@ -24,9 +24,9 @@ SHOWN_IN = {
 def missing(controller: str, action: str, late: str) -> list[Judgement]:
     """What is told as left undone for 20 s, where a stream is late by as much."""
     ref = ObjectRef("CronJob", "ns", "name", "uid")
-    owed = Judgement(controller, ref, action, Verdict.MISSING, END_NS, "1", "it", "demanded")
+    pending = Judgement(controller, ref, action, Verdict.MISSING, END_NS, "1", "it", "demanded")
     sweep = CrossKeyTiming(controller)
-    sweep.add(KeyTiming((), (), (), (PendingAction(DUE_NS, owed),), (), ()))
+    sweep.add(KeyTiming((), (), (), (PendingAction(DUE_NS, pending),), (), ()))
     context = RunContext(END_NS, seen_rv={late: 5}, written_ns={5: DUE_NS})
     return sweep.settled(context).missing
 

@@ -275,8 +275,8 @@ def _noted(*notes: ClockNote, offsets_s: tuple[int, int] = (0, 0)) -> Timed:
     arrivals = Arrivals(notes=list(notes))
     for seq, row in enumerate(rows):
         off_s = offsets_s[seq >= len(rows) // 2]
-        untold = row._replace(seq=2 * seq, server_ns=0, created_ns=0, own=False)
-        arrivals.add(untold._replace(recv_ns=row.recv_ns + off_s * S))
+        unreported = row._replace(seq=2 * seq, server_ns=0, created_ns=0, own=False)
+        arrivals.add(unreported._replace(recv_ns=row.recv_ns + off_s * S))
     return timed(arrivals, STREAMS)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.check.replay.run_context import Outage
-from tracekit.report.narrative import Account, Step, in_order
+from tracekit.report.narrative import Narrative, Step, in_order
 from tracekit.report.narrative_others import add_restarts, narrative_of_cronjob
 
 _STEPS = st.lists(
@@ -43,12 +43,12 @@ def test_steps_come_by_revision_and_none_is_lost(
 
 def test_only_restarts_within_the_account_are_told() -> None:
     steps = [_step(10 * NS_PER_S, 1), _step(20 * NS_PER_S, 2)]
-    account = Account("Job", "shop", "import", steps)
+    narrative = Narrative("Job", "shop", "import", steps)
     restarts = [Outage(at * NS_PER_S, (at + 3) * NS_PER_S, "changed hands") for at in (1, 12, 40)]
-    add_restarts(account, restarts)
-    told = [step.what for step in account.steps if step.who == "kube-controller-manager"]
+    add_restarts(narrative, restarts)
+    told = [step.what for step in narrative.steps if step.who == "kube-controller-manager"]
     assert told == ["led again, 3 s after the last sign of the one before"]
-    empty = Account("Job", "shop", "import")
+    empty = Narrative("Job", "shop", "import")
     add_restarts(empty, restarts)
     assert empty.steps == []
 
@@ -61,11 +61,11 @@ def test_a_cronjob_is_told_with_its_spec_and_what_changed_in_it() -> None:
         {"recv_ns": 4, "rv": 8, "type": "MODIFIED", "spec": "not JSON"},
         {"recv_ns": 5, "rv": 9, "type": "DELETED", "spec": None},
     ]
-    account = narrative_of_cronjob("shop", "report", [], revisions)
-    assert [(step.rv, step.what, step.details) for step in account.steps] == [
+    narrative = narrative_of_cronjob("shop", "report", [], revisions)
+    assert [(step.rv, step.what, step.details) for step in narrative.steps] == [
         (5, "was created", ("schedule * * * * *",)),
         (7, "changed the CronJob", ("spec schedule: * * * * * → @hourly",)),
         (8, "changed the CronJob", ("spec schedule: @hourly → None",)),
         (9, "is gone", ()),
     ]
-    assert account.closing == "Ticks while it was recorded: none; nothing contradicts the rules."
+    assert narrative.closing == "Ticks while it was recorded: none; nothing contradicts the rules."

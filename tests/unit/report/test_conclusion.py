@@ -26,9 +26,9 @@ from tracekit.api import Trace
 )
 def test_the_first_line_is_the_conclusion(trace_path, key: str, opening: str) -> None:  # noqa: F811
     trace = Trace(trace_path("v1.36.3-all"))
-    account = trace.explain(key)
-    assert account.opening == opening
-    assert account.text().splitlines()[1] == opening
+    narrative = trace.explain(key)
+    assert narrative.opening == opening
+    assert narrative.text().splitlines()[1] == opening
 
 
 def test_back_off_of_indexes_is_no_part_of_the_duration(trace_path) -> None:  # noqa: F811
@@ -42,5 +42,5 @@ def test_back_off_of_indexes_is_no_part_of_the_duration(trace_path) -> None:  # 
 
 
 def test_what_came_later_is_not_told_of_a_time_before(trace_path) -> None:  # noqa: F811
-    account = Trace(trace_path("v1.36.3-all")).explain("flaky", at="2026-11-21T05:42:50Z")
-    assert account.opening == ""
+    narrative = Trace(trace_path("v1.36.3-all")).explain("flaky", at="2026-11-21T05:42:50Z")
+    assert narrative.opening == ""

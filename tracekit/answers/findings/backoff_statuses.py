@@ -87,15 +87,15 @@ def without_news(facts: Facts, job: Job) -> Iterator[Case]:
     ready: set[str] = set()
     since: int | None = None
     written = 0  # statuses up to this change
-    told: int | None = None
+    reported: int | None = None
     for pod, state in changes:
         at_ns = state.at_ns
         if pod is not None:
             (ready.add if _is_ready(state) else ready.discard)(pod.uid)
         while written < len(job.states) and job.states[written].rv <= state.rv:
-            told = job.states[written].number("ready")
+            reported = job.states[written].number("ready")
             written += 1
-        differs = told is not None and told != len(ready)
+        differs = reported is not None and reported != len(ready)
         if differs and since is None:
             since = at_ns
         elif not differs and since is not None:

@@ -129,8 +129,8 @@ def find(facts: Facts) -> Iterator[Case]:
         yield from _counted_twice(facts, job)
         yield from _finalizers(facts, job)
         yield from _refused(facts, job)
-    lives: list[Job | CronJob] = [*facts.jobs, *facts.cronjobs]
-    for life in lives:
+    objects: list[Job | CronJob] = [*facts.jobs, *facts.cronjobs]
+    for life in objects:
         yield from _repeated(life)
         yield from _backwards(facts, life)
     yield from backlogs
@@ -503,18 +503,18 @@ def _backlogs(facts: Facts) -> Iterator[Case]:
     writes = sum(bisect_right(ours, u) - bisect_left(ours, s) for s, u, _ in spells)
     rate = writes / (took_ns / NS_PER_S)
     worst = max(most for _, _, most in spells)
-    told = f"{clock(from_ns)} to {clock(until_ns)}, {rate:.0f} writes a second meanwhile"
+    text = f"{clock(from_ns)} to {clock(until_ns)}, {rate:.0f} writes a second meanwhile"
     if (qps := DEFAULT_THROTTLE.qps) / 2 < rate < qps * 1.5:
         allowed = DEFAULT_THROTTLE.tokens(took_ns) + DEFAULT_THROTTLE.burst * len(spells)
         what = "about what" if writes <= allowed else "more than"
-        told += f": {what} --kube-api-qps {qps:g}, the default, allows"
+        text += f": {what} --kube-api-qps {qps:g}, the default, allows"
     yield Case(
         BACKLOG,
         Target("Controller", "", "the Job controller"),
         f"could not keep up for {span(took_ns)}: up to {worst:,} Jobs and pods waited at a time",
         from_ns,
         until_ns,
-        told,
+        text,
         evidence={"seconds": round(took_ns / NS_PER_S), "most": worst, "writes_per_s": round(rate)},
     )
 

@@ -101,10 +101,10 @@ def stalled(
     since_ns = max(
         int(state.row["last_schedule_ns"] or 0), int(state.row["created_ns"] or 0), *starts, 0
     )
-    told = [t for t in ticks if t["due_ns"] > since_ns and t["outcome"] != "unknown"]
-    if all(t["outcome"] == "suspended" for t in told) and not cron.seen_from_birth:
-        told = []  # what was due before the first look counts, too
-    if not since_ns or told:
+    decided = [t for t in ticks if t["due_ns"] > since_ns and t["outcome"] != "unknown"]
+    if all(t["outcome"] == "suspended" for t in decided) and not cron.seen_from_birth:
+        decided = []  # what was due before the first look counts, too
+    if not since_ns or decided:
         return
     due = due_times(reading, since_ns, as_of_ns - DUE_NS)
     if len(due) < _SURE and (not due or not _fits(reading, state.row["last_schedule_ns"])):

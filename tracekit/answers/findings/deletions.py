@@ -87,11 +87,11 @@ def _todo(job: Job, holders: Sequence[str], pods: list[str]) -> str | None:
 
 def invalid_owner(facts: Facts, job: Job) -> Iterator[Case]:
     """A Job of which the garbage collector says that its owner is not in its namespace."""
-    told = facts.owner_events_of.get(job.uid, ())
-    if not told:
+    events = facts.owner_events_of.get(job.uid, ())
+    if not events:
         return
-    event = told[-1].row
-    since_ns = int(told[0].row["first_ns"] or told[0].at_ns)
+    event = events[-1].row
+    since_ns = int(events[0].row["first_ns"] or events[0].at_ns)
     what = "was" if job.gone_ns is not None else "is to be"
     yield Case(
         INVALID_OWNER,

@@ -100,8 +100,8 @@ def diagnose(
         facts = replace(facts, judgements=left)
     labels = {
         (kind, life.namespace, life.name): {k: str(v) for k, v in life.labels.items()}
-        for kind, lives in (("Job", facts.jobs), ("CronJob", facts.cronjobs))
-        for life in lives
+        for kind, objects in (("Job", facts.jobs), ("CronJob", facts.cronjobs))
+        for life in objects
     }
     cases = (case for family in _FAMILIES for case in family(facts))
     cases = (case for case in cases if wanted.passes(case, labels))

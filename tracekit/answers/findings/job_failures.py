@@ -115,7 +115,7 @@ def _failed(facts: Facts, job: Job) -> Case:
     if not job.pods and _refusals(facts, job):
         return refused_case(facts, job, end_ns)
     rule, claim, pods = _cause(job, reason, dead, ran=ran)
-    case = _told_by_pod(job, _case(job, rule, claim, end_ns, pods, reason), pods)
+    case = _reported_by_pod(job, _case(job, rule, claim, end_ns, pods, reason), pods)
     if case.todo is None:
         case = replace(case, todo=_todo(job, case.rule, pods))
     if (killed := _killed(facts, pods)) is not None and case.rule in (EXITED, SAME_EXIT):
@@ -143,7 +143,7 @@ _REFUSED_NOTE = (
 )
 
 
-def _told_by_pod(job: Job, case: Case, pods: list[Pod]) -> Case:
+def _reported_by_pod(job: Job, case: Case, pods: list[Pod]) -> Case:
     """The case with the reason and message of the pod that shows its cause, and fitting advice."""
     ending = next((e for pod in pods if (e := ending_of(pod)) is not None), None)
     if ending is None or ending.cause in (Cause.OWN_EXIT, Cause.UNKNOWN):
@@ -184,9 +184,9 @@ def _with_last_words(facts: Facts, job: Job, case: Case, pods: list[Pod]) -> Cas
     said = next((log for log in reversed(found) if _last_line(log)), found[-1])
     who = f"container {said['container']} of {said['pod']}"
     line = _last_line(said)
-    told = f"{who} said last: {line}" if line else f"the log of {who} could not be had"
+    words = f"{who} said last: {line}" if line else f"the log of {who} could not be had"
     if not line and not said["gap"]:
-        told = f"{who} said nothing"
+        words = f"{who} said nothing"
     evidence = [
         {
             "pod": log["pod"],
@@ -199,7 +199,7 @@ def _with_last_words(facts: Facts, job: Job, case: Case, pods: list[Pod]) -> Cas
     ]
     return replace(
         case,
-        detail=f"{case.detail}; {told}",
+        detail=f"{case.detail}; {words}",
         evidence={**case.evidence, "last_words": evidence},
     )
 
@@ -275,9 +275,9 @@ def _by_exit_codes(job: Job, reason: str, dead: list[Pod]) -> tuple[Rule, str]:
     if codes:
         shown = named([coded(code) for code in sorted(codes)], 4)
         why = {str(p.exit["reason"]) for p in alone if p.exit is not None and p.exit["reason"]}
-        told = named(sorted(why - {"Error", "Completed"}))
+        words = named(sorted(why - {"Error", "Completed"}))
         claim = f"failed with exit code{'' if len(codes) == 1 else 's'} {shown}"
-        return EXITED, f"{claim} ({told})" if told else claim
+        return EXITED, f"{claim} ({words})" if words else claim
     inits = [c for p in alone if (c := init_failure(p)) is not None]
     if inits:
         code = coded(int(inits[0]["exit_code"]))

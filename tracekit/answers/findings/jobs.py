@@ -170,9 +170,9 @@ def _unfinished(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
             yield _suspended(facts, job)
     elif dead and not live and job.spec.get("parallelism") != 0:
         codes = sorted({p.exit["exit_code"] for p in dead if p.exit is not None})
-        told = f" (exit code {named([coded(code) for code in codes])})" if codes else ""
+        text = f" (exit code {named([coded(code) for code in codes])})" if codes else ""
         detail = (
-            f"{counted(len(dead), 'failed pod')}{told}, the last at "
+            f"{counted(len(dead), 'failed pod')}{text}, the last at "
             f"{clock(max(map(_over_ns, dead)))}; backoffLimit {job.spec.get('backoffLimit', 6)}"
         )
         yield _plain(WAITING, facts, job, "waited in back-off when the record ended", detail)
@@ -191,7 +191,7 @@ def _over_ns(pod: Pod) -> int:
     return min(max(ends, default=0) or pod.ended_ns or 0, pod.ended_ns or 0)
 
 
-def _told_ns(pod: Pod, shown: Mapping[str, Any]) -> int:
+def _reported_ns(pod: Pod, shown: Mapping[str, Any]) -> int:
     return int(shown["last_transition_ns"] or pod.first.row["created_ns"] or pod.first.at_ns)
 
 
@@ -204,7 +204,7 @@ def _unplaced(facts: Facts, job: Job, live: list[Pod]) -> Iterator[Case]:
         if (shown := pod.last.condition("PodScheduled")) is not None
         and shown["status"] == "False"
         and shown["reason"] == "Unschedulable"
-        and (since_ns := _told_ns(pod, shown)) <= as_of_ns - _UNPLACED_NS
+        and (since_ns := _reported_ns(pod, shown)) <= as_of_ns - _UNPLACED_NS
     ]
     if not found:
         return
@@ -262,12 +262,12 @@ _NO_POD = (
 
 def _autoscaler(facts: Facts, pod: Pod) -> str:
     """What an autoscaler says of the pod that no node takes."""
-    told = [
+    text = [
         str(event.row["message"])
         for event in facts.events_of_pod(pod)
         if event.row["reason"] in ("NotTriggerScaleUp", "FailedScaleUp")
     ]
-    return f"; autoscaler: {told[-1][:160]}" if told else ""
+    return f"; autoscaler: {text[-1][:160]}" if text else ""
 
 
 #: For so long at most what the controller remembers of a Job holds up one of its name: upstream's
@@ -399,7 +399,7 @@ def _index(job: Job) -> Iterator[Case]:
         min(p.ended_ns or 0 for p in pods),
         max(p.ended_ns or 0 for p in pods),
         f"index {named([str(i) for i in bad])}: {counted(len(pods), 'failed pod')}, exit code "
-        f"{named([str(c) for c in codes]) or 'not told'}",
+        f"{named([str(c) for c in codes]) or 'not text'}",
         job.cronjob,
         evidence={"indexes": bad, "exit_codes": codes},
     )

@@ -90,14 +90,14 @@ def find(facts: Facts) -> Iterator[Case]:
     yield from _gaps(facts)
     missing = [name for name in _NEEDED if not facts.streams.get(name)]
     if missing:
-        told = "; ".join(f"{name}: {_NEEDED[name]}" for name in missing)
+        text = "; ".join(f"{name}: {_NEEDED[name]}" for name in missing)
         yield Case(
             STREAMS,
             _TRACE,
             f"has no {named(missing, 5)}",
             facts.first_ns,
             facts.end_ns,
-            told,
+            text,
             evidence={"streams": missing},
             severity=None if {"jobs", "pods"} & {*missing} else Severity.INFO,
         )
@@ -125,10 +125,10 @@ def _gaps(facts: Facts) -> Iterator[Case]:
 
 
 def _skew(facts: Facts) -> Iterator[Case]:
-    lives = [life for job in facts.jobs for life in (job, *job.pods)]
+    objects = [life for job in facts.jobs for life in (job, *job.pods)]
     behind = [
         life.first.at_ns - life.first.row["created_ns"]
-        for life in lives
+        for life in objects
         if life.seen_from_birth and life.first.row["created_ns"] and life.first.row["recv_ns"]
     ]
     if len(behind) < _SAMPLES:

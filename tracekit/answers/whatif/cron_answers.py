@@ -96,9 +96,9 @@ def cron_difference(old: CronCourse, new: CronCourse) -> Severity:
 def cron_misfit(recorded: CronCourse, baseline: CronCourse, bound_ns: int) -> str:
     """The first thing in which the model's CronJob is not the recorded one; empty if it is."""
     for name, count in recorded.counts.items():
-        told = baseline.counts[name]
-        if count != told:
-            return f"{count} {name} in the record, {told} in the model"
+        modelled = baseline.counts[name]
+        if count != modelled:
+            return f"{count} {name} in the record, {modelled} in the model"
     for left, right in zip(recorded.starts, baseline.starts, strict=False):
         apart_ns = abs(left.started_ns - right.started_ns)
         if apart_ns > bound_ns:

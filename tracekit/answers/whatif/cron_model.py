@@ -67,7 +67,7 @@ class CronWorlds(Worlds[CronAnswer, ModelledCronJob]):
         del by_pod  # pods that somebody deleted are deleted at that time
         plan = self.plan
         worlds = [self.worlds[uid] for uid in uids]
-        lives = CronPodLifetimes.of(worlds)
+        lifetimes = CronPodLifetimes.of(worlds)
         cron = raw_settings(plan.cron_settings) if settings else {}
         change = with_user_settings(plan.settings if settings else (), cron)
         present = [change(there) for world in worlds for there in world.present]
@@ -79,7 +79,7 @@ class CronWorlds(Worlds[CronAnswer, ModelledCronJob]):
                 start_ns=begin_ns - NS_PER_S,
                 end_ns=plan.run_context.end_ns,
                 writes=writes,
-                lives=lives,
+                lifetimes=lifetimes,
                 refusals=[refusal for world in worlds for refusal in world.refusals],
                 pod_quota={
                     w.cron_job.namespace: w.pod_quota for w in worlds if w.pod_quota is not None
@@ -95,7 +95,7 @@ class CronWorlds(Worlds[CronAnswer, ModelledCronJob]):
         reading = _Reading(uids, self._around(), CronRunner(CronJobEra.of(era), flags.zone))
         for row in run.rows:
             reading.take(row)
-        return {uid: reading.of(uid, lives) for uid in uids}
+        return {uid: reading.of(uid, lifetimes) for uid in uids}
 
     def _around(self) -> Surroundings:
         context = self.plan.run_context
@@ -153,7 +153,7 @@ class _Reading:
                 pods = self._pods.setdefault(ref["uid"], {})
                 pods.setdefault(meta["uid"], []).append(row)
 
-    def of(self, uid: str, lives: CronPodLifetimes) -> ModelledCronJob:
+    def of(self, uid: str, lifetimes: CronPodLifetimes) -> ModelledCronJob:
         """How one of them went; without a revision its API server has refused it."""
         seen = self._seen[uid]
         if not seen:
@@ -161,15 +161,15 @@ class _Reading:
         view, jobs = seen[-1].view, started_jobs(self._jobs[uid], uid)
         return ModelledCronJob(
             course_of(seen, jobs, self._around, self._runner),
-            (view.namespace, view.name) in lives.extrapolated,
-            self._censored(uid, lives) if view.spec.concurrency_policy == FORBID else "",
+            (view.namespace, view.name) in lifetimes.extrapolated,
+            self._censored(uid, lifetimes) if view.spec.concurrency_policy == FORBID else "",
         )
 
-    def _censored(self, uid: str, lives: CronPodLifetimes) -> str:
+    def _censored(self, uid: str, lifetimes: CronPodLifetimes) -> str:
         """Why it cannot be told how long its Jobs ran, where that decides what it starts."""
         for job in {seen.view.uid: seen for seen in self._jobs[uid]}:
             for pod, rows in self._pods.get(job, {}).items():
-                given = lives.filled.given.get(pod)
+                given = lifetimes.filled.given.get(pod)
                 if given is None or given.cut_off_ns is None or given.beyond:
                     continue
                 if ran_ns(rows, self._around.end_ns) - given.cut_off_ns > noticed_ns(given):

@@ -343,14 +343,14 @@ def _differences(
 def _event_differences(
     ours: SyncResult, theirs: SyncResult, at_ns: int, rv: str
 ) -> Iterator[Difference]:
-    told = [[i for i in side.intents if isinstance(i, RecordEvent)] for side in (ours, theirs)]
-    reasons = [sorted(event.reason for event in side) for side in told]
+    events = [[i for i in side.intents if isinstance(i, RecordEvent)] for side in (ours, theirs)]
+    reasons = [sorted(event.reason for event in side) for side in events]
     if reasons[0] != reasons[1]:
         said = [", ".join(dict.fromkeys(side)) or "none" for side in reasons]
         text = f"Events: {said[0]} by the record's rules, {said[1]} by the others"
         yield Difference(Severity.FIELDS, "event", text, at_ns, rv)
         return
-    for one, other in zip(*told, strict=True):
+    for one, other in zip(*events, strict=True):
         if one.message != other.message and one.reason != "SuccessfulCreate":
             text = f"Event {one.reason} has another text"
             yield Difference(Severity.FIELDS, "event", text, at_ns, rv)

@@ -94,8 +94,10 @@ def run_jobs(
     Pods that somebody deleted are deleted at that time, or with `by_pod` at that age. With `anew`
     the scheduler, and containers that run again, take other times than in the record.
     """
-    seen = [life.with_deletion() if by_pod else life for world in worlds for life in world.lives]
-    lives = ExtrapolatedLifetimes.of(
+    seen = [
+        life.with_deletion() if by_pod else life for world in worlds for life in world.lifetimes
+    ]
+    lifetimes = ExtrapolatedLifetimes.of(
         ran_anew(scheduled_anew(seen, draws), draws) if anew else seen,
         {world.job.uid: template_text(world.job.spec.template) for world in worlds},
     )
@@ -111,7 +113,7 @@ def run_jobs(
         start_ns=min((write.at_ns for write in writes), default=end_ns) - NS_PER_S,
         end_ns=end_ns + AFTER_THE_RECORD_NS,
         writes=writes,
-        lives=lives,
+        lifetimes=lifetimes,
         refusals=[refusal for world in worlds for refusal in world.refusals],
         restarts=restarts,
         renews_lease=bool(restarts),
@@ -119,7 +121,7 @@ def run_jobs(
     )
     run = simulate(world, era, flags, draws, streams=_STREAMS)
     shown = _by_job(run.rows, {world.job.uid for world in worlds}, end_ns)
-    found = {world.job.uid: _modelled(shown[world.job.uid], lives) for world in worlds}
+    found = {world.job.uid: _modelled(shown[world.job.uid], lifetimes) for world in worlds}
     if lanes:
         return {uid: replace(one, lanes=_lanes(shown[uid], end_ns)) for uid, one in found.items()}
     return found
@@ -210,7 +212,7 @@ def _take(row: Row, found: Mapping[str, _Seen]) -> None:
                 found[ref["uid"]].pods.setdefault(meta["uid"], []).append(row)
 
 
-def _modelled(seen: _Seen, lives: ExtrapolatedLifetimes) -> ModelledJob:
+def _modelled(seen: _Seen, lifetimes: ExtrapolatedLifetimes) -> ModelledJob:
     if seen.job is None:
         course = JobCourse(None, "", 0, 0, 0, None)
         why = "the API server of that version refuses the Job"
@@ -219,7 +221,7 @@ def _modelled(seen: _Seen, lives: ExtrapolatedLifetimes) -> ModelledJob:
     extrapolated = False
     censored = ""
     for uid, rows in seen.pods.items():
-        given = lives.given.get(uid)
+        given = lifetimes.given.get(uid)
         if given is None:
             continue
         if given.rule == BY_ROW:

@@ -79,7 +79,7 @@ class KeyProof:
     def _begin(self, uid: str) -> None:
         self.now = self.proofs.setdefault(uid, JobProof(uid)) if uid else JobProof("")
         self.memory = JobMemory()
-        self.told = 0
+        self.handled_upto = 0
         self.overrides: list[_Override] = []
         self.timer_ns: int | None = None
 
@@ -159,14 +159,14 @@ class KeyProof:
             self.facts.pod_handlers.tell(expected, revision, self.now.uid)
         if expected != memory:
             self.memory = memory.copy()
-            self.told = handled
+            self.handled_upto = handled
         else:
             self._tell(handled)
 
     def _tell(self, upto: int) -> None:
-        for revision in self.history.pods[self.told : upto]:
+        for revision in self.history.pods[self.handled_upto : upto]:
             self._handlers.tell(self.memory, revision, self.now.uid)
-        self.told = max(self.told, upto)
+        self.handled_upto = max(self.handled_upto, upto)
 
     def _compare(self, ours: Course, theirs: Course, at_ns: int, rv: str) -> None:
         self.now.differences += call_differences(ours, theirs, at_ns, rv)

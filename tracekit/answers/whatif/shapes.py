@@ -20,7 +20,7 @@ Shape = tuple[object, ...]
 _NUMBER: Final = re.compile(r"\d+")
 
 
-def wish(job: JobView) -> str:
+def wanted(job: JobView) -> str:
     """What a Job is to do, as a text that is equal for equal wishes: its spec but for names."""
     spec = {name: value for name, value in job.spec.raw.items() if name not in _NAMING}
     spec["template"] = {"spec": job.spec.template.get("spec", {})}
@@ -30,7 +30,7 @@ def wish(job: JobView) -> str:
 def shape(job: JobView, differences: Iterable[Difference], *more: object) -> Shape:
     """The shape of a Job with these differences."""
     steps = tuple((d.severity, d.kind, d.text, d.fork) for d in differences)
-    return (wish(job), steps, *more)
+    return (wanted(job), steps, *more)
 
 
 def kinds(differences: Iterable[Difference]) -> Shape:

@@ -175,7 +175,7 @@ class Worlds(Generic[A, M]):
         del answer
         return None
 
-    def told(self, old: M, new: M | None) -> dict[str, Any]:
+    def extra_fields(self, old: M, new: M | None) -> dict[str, Any]:
         """What else of two runs stands in an answer, by field."""
         del old, new
         return {}
@@ -295,7 +295,7 @@ class Worlds(Generic[A, M]):
                 why=f"the model does not reproduce it: {why}",
                 baseline=first.course,
                 target=None,
-                **self.told(first, None),
+                **self.extra_fields(first, None),
             )
         known = [[pair for pair in pairs if not pair.new.censored] for pairs in readings]
         # A course that only runs without an unseen life take is not the course of all.
@@ -320,7 +320,7 @@ class Worlds(Generic[A, M]):
                 proved=False,
                 baseline=old.course,
                 target=None,
-                **self.told(old, None),
+                **self.extra_fields(old, None),
             )
         as_often = max(map(len, known))
         every = [pair for pairs in known for pair in islice(cycle(pairs), as_often)]
@@ -343,7 +343,7 @@ class Worlds(Generic[A, M]):
             why="",
             reason="",
             drawn=Drawn(classes[worst], len(every)),
-            **self.told(shown.old, shown.new),
+            **self.extra_fields(shown.old, shown.new),
             **self.ways([pair.new.course for pair in every]),
         )
 
@@ -550,7 +550,7 @@ class ThreeWorlds(Worlds[JobAnswer, ModelledJob]):
         sides = [counted(c) for c in (answer.baseline, answer.target) if c is not None]
         return shape(answer.job, answer.differences, answer.verdict, *sides)
 
-    def told(self, old: ModelledJob, new: ModelledJob | None) -> dict[str, Any]:
+    def extra_fields(self, old: ModelledJob, new: ModelledJob | None) -> dict[str, Any]:
         """The lanes of both sides."""
         return {"lanes": (old.lanes, new.lanes if new is not None else ())}
 

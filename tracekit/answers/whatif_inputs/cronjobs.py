@@ -44,7 +44,7 @@ class CronWorld:
     cron_job: CronJobView  # as it was first seen
     present: list[CreateObject] = field(default_factory=list)
     writes: list[UserWrite] = field(default_factory=list)
-    lives: list[SeenLife] = field(default_factory=list)
+    lifetimes: list[SeenLife] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
     pod_quota: int | None = None
     #: The recorded Jobs, by the minute for which they were started.
@@ -144,7 +144,7 @@ def _job(
     """What a recorded Job gives: its pods' lives, and itself where no run can make it."""
     first = jobs[0]
     job = first.view
-    world.lives += known.lives
+    world.lifetimes += known.lifetimes
     world.refusals += known.refusals
     world.pod_quota = world.pod_quota if known.pod_quota is None else known.pod_quota
     started = StartedJob.of(job.name, job.annotations.get(SCHEDULED_AT), 0, None, None)
@@ -204,8 +204,8 @@ class CronPodLifetimes:
     def of(cls, worlds: Iterable[CronWorld]) -> CronPodLifetimes:
         """From the worlds of some CronJobs."""
         every = list(worlds)
-        lives = ExtrapolatedLifetimes.of(
-            (life for world in every for life in world.lives),
+        lifetimes = ExtrapolatedLifetimes.of(
+            (life for world in every for life in world.lifetimes),
             {},
         )
         jobs = {
@@ -213,7 +213,7 @@ class CronPodLifetimes:
             for world in every
             for minute, uid in world.jobs.items()
         }
-        return cls(lives, jobs)
+        return cls(lifetimes, jobs)
 
     def life_of(self, slot: Slot, pod: Mapping[str, Any]) -> PodLife:
         """The life of a pod that was just created."""

@@ -59,9 +59,11 @@ class ExtrapolatedLifetimes:
     given: dict[str, Given] = field(default_factory=dict)  # by the pod's uid
 
     @classmethod
-    def of(cls, lives: Iterable[SeenLife], templates: Mapping[str, str]) -> ExtrapolatedLifetimes:
+    def of(
+        cls, lifetimes: Iterable[SeenLife], templates: Mapping[str, str]
+    ) -> ExtrapolatedLifetimes:
         """From the lives of a record."""
-        every = list(lives)
+        every = list(lifetimes)
         return cls(
             {_place(life.slot): life for life in every},
             _by_rule((life for life in every if life.cut_off_ns is None), templates),
@@ -171,11 +173,11 @@ def _keys(slot: Slot, templates: Mapping[str, str]) -> Iterator[tuple[str, Hasha
 
 
 def _by_rule(
-    lives: Iterable[SeenLife], templates: Mapping[str, str]
+    lifetimes: Iterable[SeenLife], templates: Mapping[str, str]
 ) -> dict[str, dict[Hashable, list[SeenLife]]]:
     """Lives in groups; the last attempt, or the last pod of a row, comes last."""
     found: dict[str, dict[Hashable, list[SeenLife]]] = {rule: {} for rule in _RULES}
-    for life in lives:
+    for life in lifetimes:
         for rule, key in _keys(life.slot, templates):
             found[rule].setdefault(key, []).append(life)
     for groups in found.values():

@@ -56,7 +56,7 @@ class JobWorld:
 
     job: JobView  # as it was first seen
     writes: list[UserWrite] = field(default_factory=list)
-    lives: list[SeenLife] = field(default_factory=list)
+    lifetimes: list[SeenLife] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
     #: Pods that a quota of the namespace allows at first, as refused creations tell; or None.
     pod_quota: int | None = None
@@ -101,10 +101,10 @@ def job_worlds(replay: KeyReplay) -> Iterator[JobWorld]:
                 world.writes.append(deletion)
                 age_ns = write.recv_ns - pods[0].recv_ns
                 life = deleted_by_others(life, age_ns, deletion.grace_s)
-            world.lives.append(life)
+            world.lifetimes.append(life)
             world.writes += _label_edits(slot, pods)
         for slot, pods in _strangers(history, uid):
-            world.lives.append(seen_life(slot, pods))
+            world.lifetimes.append(seen_life(slot, pods))
             world.writes.append(_pod_creation(pods[0]))
         quotas = _pod_quotas(history, uid)
         if quotas:

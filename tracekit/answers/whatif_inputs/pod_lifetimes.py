@@ -99,13 +99,13 @@ def fared_alike(group: Sequence[SeenLife]) -> bool:
     return len(jobs) > 1 and len(ways) == 1 and max(runs) <= _ALIKE * min(runs)
 
 
-def scheduled_anew(lives: Sequence[SeenLife], draws: Draws) -> list[SeenLife]:
+def scheduled_anew(lifetimes: Sequence[SeenLife], draws: Draws) -> list[SeenLife]:
     """The lives with delays of the scheduler that are drawn from those that were seen.
 
     How soon a pod is bound hangs on what the scheduler did just then, not on the pod. Only a delay
     of about the same length takes the place of another: a pod that waited for a node waits again.
     """
-    seen = sorted(life.life.bind_ns for life in lives if life.life.bind_ns is not None)
+    seen = sorted(life.life.bind_ns for life in lifetimes if life.life.bind_ns is not None)
 
     def anew(life: SeenLife) -> SeenLife:
         own_ns = life.life.bind_ns
@@ -116,16 +116,16 @@ def scheduled_anew(lives: Sequence[SeenLife], draws: Draws) -> list[SeenLife]:
         bind_ns = seen[first + draws.pick(beyond - first)]
         return replace(life, life=replace(life.life, bind_ns=bind_ns))
 
-    return [anew(life) for life in lives]
+    return [anew(life) for life in lifetimes]
 
 
-def ran_anew(lives: Sequence[SeenLife], draws: Draws) -> list[SeenLife]:
+def ran_anew(lifetimes: Sequence[SeenLife], draws: Draws) -> list[SeenLife]:
     """The lives with runs of their containers that are as long as other runs of the same pod's.
 
     A container that does the same again takes a few milliseconds more or less, and kubelets tell of
     its end sooner or later. Runs that differ by more, or a back-off lies between, are of their own.
     """
-    return [_ran_anew(life, draws) for life in lives]
+    return [_ran_anew(life, draws) for life in lifetimes]
 
 
 def _ran_anew(seen: SeenLife, draws: Draws) -> SeenLife:

@@ -123,8 +123,8 @@ def _with_refusals(
     left = {_same(judged) for judged in again.judgements if judged.divergent}
     if not left < wrong.keys():
         return first
-    told = {key: unknowable(wrong[key], WHY_REFUSED) for key in wrong.keys() - left}
-    return _without(again, told)
+    reported = {key: unknowable(wrong[key], WHY_REFUSED) for key in wrong.keys() - left}
+    return _without(again, reported)
 
 
 # Restarts that nothing tells of.
@@ -135,7 +135,7 @@ def _with_restarts(
 ) -> KeyJudgement:
     """What a new controller manager explains is unknowable; all else stands."""
     judged, context = first, run_context
-    told: dict[tuple[str, ...], Judgement] = {}
+    reported: dict[tuple[str, ...], Judgement] = {}
     for _ in range(_RESTARTS_MAX):
         wrong = [judgement for judgement in judged.judgements if judgement.divergent]
         if not wrong:
@@ -154,16 +154,16 @@ def _with_restarts(
         )
         for judgement in wrong:
             if _same(judgement) not in left:
-                told[_same(judgement)] = unknowable(judgement, why)
+                reported[_same(judgement)] = unknowable(judgement, why)
         judged = again
-    return _without(judged, told) if told else first
+    return _without(judged, reported) if reported else first
 
 
-def _without(judged: KeyJudgement, told: Mapping[tuple[str, ...], Judgement]) -> KeyJudgement:
+def _without(judged: KeyJudgement, reported: Mapping[tuple[str, ...], Judgement]) -> KeyJudgement:
     """The judgements, those that only a restart explains unknowable."""
-    kept = [judgement for judgement in judged.judgements if _same(judgement) not in told]
+    kept = [judgement for judgement in judged.judgements if _same(judgement) not in reported]
     found = sorted(
-        (*kept, *told.values()),
+        (*kept, *reported.values()),
         key=lambda j: (j.time_ns, j.resource_version, j.action, j.subject),
     )
     return replace(judged, judgements=tuple(found))

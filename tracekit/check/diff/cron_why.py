@@ -68,10 +68,10 @@ def reason_of(write: Write, intent: Intent, explanation: CronExplanation) -> str
         )
     before = explanation.cron_job.view.status
     after = intent.status if isinstance(intent, UpdateCronJobStatus) else before
-    told = sorted({e.reason for e in explanation.events})
+    reasons = sorted({e.reason for e in explanation.events})
     return (
         f"active {len(before.active)} -> {len(after.active)}, last run "
-        f"{time_text(after.last_schedule_ns)}" + (f" ({', '.join(told)})" if told else "")
+        f"{time_text(after.last_schedule_ns)}" + (f" ({', '.join(reasons)})" if reasons else "")
     )
 
 

@@ -2,7 +2,7 @@
 
 One judgement for each action of the CronJob controller: every Job that it created or deleted, every
 status that it wrote, every Event, and every action that its rules demanded and that did not happen.
-The search (`replay.cron_search`) finds the cuts, `cron_owed` says since when something was wanted,
+The search (`replay.cron_search`) finds the cuts, `cron_pending` since when something was wanted,
 and `lateness` whether the process must have come to it.
 """
 
@@ -33,7 +33,7 @@ from tracekit.check.diff.cron_why import (
     time_text,
     with_observed_refs,
 )
-from tracekit.check.diff.cross_key_timing import CrossKeyTiming, Told
+from tracekit.check.diff.cross_key_timing import CrossKeyTiming, TimingSummary
 from tracekit.check.diff.key_queue import first_write
 from tracekit.check.diff.lateness import (
     QUEUED,
@@ -74,7 +74,7 @@ class CronJobsSummary(Struct, frozen=True):
 
     judgements: list[Judgement]
     cron_jobs: int
-    told: Told
+    summary: TimingSummary
 
 
 @dataclass(slots=True)
@@ -100,16 +100,16 @@ class CronJobJudge(CronJobKeys):
         self.sweep.add(judged.timing)
         self._cron_jobs += 1
 
-    def told(self) -> CronJobsSummary:
+    def summary(self) -> CronJobsSummary:
         """What was found of its CronJobs, once all of them were taken in."""
         self.enter(None)
-        return CronJobsSummary(self._judgements, self._cron_jobs, self.sweep.told())
+        return CronJobsSummary(self._judgements, self._cron_jobs, self.sweep.summary())
 
-    def merge(self, told: CronJobsSummary) -> None:
+    def merge(self, summary: CronJobsSummary) -> None:
         """Take in what was found of other CronJobs."""
-        self._judgements += told.judgements
-        self._cron_jobs += told.cron_jobs
-        self.sweep.merge(told.told)
+        self._judgements += summary.judgements
+        self._cron_jobs += summary.cron_jobs
+        self.sweep.merge(summary.summary)
 
     def report(self) -> list[Judgement]:
         """The judgements of all CronJobs, once everything was taken in."""
@@ -195,8 +195,10 @@ class CronKeyJudge:
         assert write.job is not None  # noqa: S101 - deletions have one
         if write.actor is not None and write.actor.controller == COMPONENT:
             return None
-        told = f"Deleted job {write.job.view.name}"
-        if any(e.reason == "SuccessfulDelete" and e.message == told for e in self.history.events):
+        message = f"Deleted job {write.job.view.name}"
+        if any(
+            e.reason == "SuccessfulDelete" and e.message == message for e in self.history.events
+        ):
             return None
         return self._deletion_by_others(write, write.job.view)
 
@@ -396,7 +398,7 @@ class CronKeyJudge:
             tuple(services),
             tuple(calls_ns),
             (),
-            tuple(self._owed(syncs, answers)),
+            tuple(self._pending(syncs, answers)),
             () if self.runner.polls else tuple(_seen(syncs)),
             () if self.runner.polls else tuple(self._behind(syncs)),
         )
@@ -405,8 +407,8 @@ class CronKeyJudge:
         self, sync: CronExplanation, before: CronExplanation | None, answers: Answers
     ) -> Service:
         first = sync.writes[0]
-        wish = answers.met_by(sync.writes)
-        certain_ns = first.recv_ns if wish is None else wish.certain_ns
+        lack = answers.met_by(sync.writes)
+        certain_ns = first.recv_ns if lack is None else lack.certain_ns
         earliest_ns = 0
         if before is not None:
             earliest_ns = before.writes[-1].recv_ns - CLOCK_SLACK_NS
@@ -417,27 +419,27 @@ class CronKeyJudge:
             first.called_ns,
             earliest_ns,
             certain_ns,
-            timed=self.runner.polls or (wish is not None and wish.timed),
-            judged=wish is not None and self._is_judged(wish, first.recv_ns),
+            timed=self.runner.polls or (lack is not None and lack.timed),
+            judged=lack is not None and self._is_judged(lack, first.recv_ns),
         )
 
-    def _is_judged(self, wish: Wanted, until_ns: int) -> bool:
+    def _is_judged(self, lack: Wanted, until_ns: int) -> bool:
         """Whether nothing that the record could not see may have held it up."""
-        if self._walker.refusals(wish.since_ns) or self._walker.refusals(until_ns):
+        if self._walker.refusals(lack.since_ns) or self._walker.refusals(until_ns):
             return False
         ending_rv = self.context.namespaces_ending.get(self.history.namespace)
         if ending_rv is not None and self.history.cron_jobs[-1].rv >= ending_rv:
             return False
-        return not self.context.interrupted(wish.since_ns, until_ns)
+        return not self.context.interrupted(lack.since_ns, until_ns)
 
-    def _owed(self, syncs: list[CronExplanation], answers: Answers) -> Iterator[PendingAction]:
-        for wish in answers.unmet():
-            until_ns = self.context.end_ns if wish.until_ns is None else wish.until_ns
-            if self._told(wish.kind, wish.subject) or not self._is_judged(wish, until_ns):
+    def _pending(self, syncs: list[CronExplanation], answers: Answers) -> Iterator[PendingAction]:
+        for lack in answers.unmet():
+            until_ns = self.context.end_ns if lack.until_ns is None else lack.until_ns
+            if self._told(lack.kind, lack.subject) or not self._is_judged(lack, until_ns):
                 continue
-            missing = self._missing(wish)
+            missing = self._missing(lack)
             yield PendingAction(
-                wish.certain_ns, missing, wish.timed or self.runner.polls, until_ns=wish.until_ns
+                lack.certain_ns, missing, lack.timed or self.runner.polls, until_ns=lack.until_ns
             )
         last = syncs[-1] if syncs else None
         if last is not None and last.rest is not None:
@@ -450,29 +452,29 @@ class CronKeyJudge:
             judged = self._judgement(last.rest.kind, Verdict.MISSING, at, subject, why)
             yield PendingAction(at.recv_ns, replace(judged, time_ns=self.context.end_ns))
 
-    def _missing(self, wish: Wanted) -> Judgement:
-        view = wish.cron_job
-        if wish.slot_ns is not None:
+    def _missing(self, lack: Wanted) -> Judgement:
+        view = lack.cron_job
+        if lack.slot_ns is not None:
             what = (
-                f"{slot_text(wish.slot_ns, view)} and nothing stood against the Job {wish.subject}"
+                f"{slot_text(lack.slot_ns, view)} and nothing stood against the Job {lack.subject}"
             )
-        elif wish.kind is WriteKind.JOB_DELETE:
-            what = f"the Job {wish.subject} was surplus history"
+        elif lack.kind is WriteKind.JOB_DELETE:
+            what = f"the Job {lack.subject} was surplus history"
         else:
             what = "the status no longer told the state of the Jobs"
-        why = f"{what}; the controller was woken at {time_text(wish.since_ns)}"
-        if wish.slot_ns is not None:
+        why = f"{what}; the controller was woken at {time_text(lack.since_ns)}"
+        if lack.slot_ns is not None:
             why += self._zone_text(view)
         ref = self._ref(view.uid)
-        at_ns = wish.slot_ns or wish.since_ns
+        at_ns = lack.slot_ns or lack.since_ns
         return Judgement(
             CONTROLLER,
             ref,
-            wish.kind.value,
+            lack.kind.value,
             Verdict.MISSING,
             at_ns,
-            str(wish.rv),
-            wish.subject,
+            str(lack.rv),
+            lack.subject,
             why,
         )
 

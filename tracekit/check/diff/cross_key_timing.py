@@ -111,18 +111,18 @@ class TimingResult(Struct):
             return judgement
         if found.doubt:
             return replace(judgement, why=f"{judgement.why}; {found.doubt}", ambiguous=True)
-        told = replace(judgement, verdict=found.verdict, why=f"{found.why}; {judgement.why}")
-        return told if found.lacks is None else unknowable(told, found.lacks)
+        summary = replace(judgement, verdict=found.verdict, why=f"{found.why}; {judgement.why}")
+        return summary if found.lacks is None else unknowable(summary, found.lacks)
 
 
-class Told(Struct, frozen=True):
+class TimingSummary(Struct, frozen=True):
     """What some keys have told, as it is sent from one process to another."""
 
     services: ServicesSummary
     calls_ns: bytes  # 8 bytes each
     apart_ns: bytes
     hurried: list[EarlyCandidate]
-    owed: list[PendingAction]
+    pending: list[PendingAction]
     behind: list[Behind]
     hanging: list[Hanging]
     #: stream -> times and revisions, 8 bytes each.
@@ -144,7 +144,7 @@ class CrossKeyTiming:
     _calls_ns: array[int] = field(default_factory=lambda: array("q"))
     _apart_ns: array[int] = field(default_factory=lambda: array("q"))
     _hurried: list[EarlyCandidate] = field(default_factory=list)
-    _owed: list[PendingAction] = field(default_factory=list)
+    _pending: list[PendingAction] = field(default_factory=list)
     _behind: list[Behind] = field(default_factory=list)
     _hanging: list[Hanging] = field(default_factory=list)
     _seen: dict[str, Positions] = field(default_factory=dict)
@@ -157,7 +157,7 @@ class CrossKeyTiming:
         self._calls_ns.extend(timing.calls_ns)
         self._apart_ns.extend(timing.apart_ns)
         self._hurried += timing.hurried
-        self._owed += timing.owed
+        self._pending += timing.pending
         self._behind += timing.behind
         self._hanging += timing.hanging
         for seen in timing.seen:
@@ -166,30 +166,30 @@ class CrossKeyTiming:
             self._seen[seen.stream].at_ns.append(seen.at_ns)
             self._seen[seen.stream].rv.append(seen.rv)
 
-    def told(self) -> Told:
+    def summary(self) -> TimingSummary:
         """What it was told, to be sent; how far informers were seen only if it is its own."""
         seen = {} if self._shares else self._seen
-        return Told(
-            self._services.told(),
+        return TimingSummary(
+            self._services.summary(),
             self._calls_ns.tobytes(),
             self._apart_ns.tobytes(),
             self._hurried,
-            self._owed,
+            self._pending,
             self._behind,
             self._hanging,
             {name: (known.at_ns.tobytes(), known.rv.tobytes()) for name, known in seen.items()},
         )
 
-    def merge(self, told: Told) -> None:
+    def merge(self, summary: TimingSummary) -> None:
         """Take in what a sweep over other keys was told, in any order."""
-        self._services.merge(told.services)
-        self._calls_ns.frombytes(told.calls_ns)
-        self._apart_ns.frombytes(told.apart_ns)
-        self._hurried += told.hurried
-        self._owed += told.owed
-        self._behind += told.behind
-        self._hanging += told.hanging
-        for stream, (at_ns, rv) in told.seen.items():
+        self._services.merge(summary.services)
+        self._calls_ns.frombytes(summary.calls_ns)
+        self._apart_ns.frombytes(summary.apart_ns)
+        self._hurried += summary.hurried
+        self._pending += summary.pending
+        self._behind += summary.behind
+        self._hanging += summary.hanging
+        for stream, (at_ns, rv) in summary.seen.items():
             known = self._seen.setdefault(stream, Positions())
             known.at_ns.frombytes(at_ns)
             known.rv.frombytes(rv)
@@ -201,7 +201,7 @@ class CrossKeyTiming:
         """
         made = CrossKeyTiming(controller, _seen=self._seen, _shares=True)
         if past is not None:
-            made.merge(replace(past.told(), seen={}))
+            made.merge(replace(past.summary(), seen={}))
             made._from_ns = past._from_ns  # noqa: SLF001 - its own kind
         return made
 
@@ -269,28 +269,35 @@ class CrossKeyTiming:
         contradicted = {_pair(first.key) for first in older}
         missing, went_on = [], {}
         left_by: dict[tuple[str, str], int] = {}
-        for owed in sorted(self._owed, key=_object):  # keys may have come in any order
+        for pending in sorted(self._pending, key=_object):  # keys may have come in any order
             end_ns = run_context.seen_until_ns(
-                shown_in(owed.judgement.controller, owed.judgement.action)
+                shown_in(pending.judgement.controller, pending.judgement.action)
             )
-            until_ns = end_ns if owed.until_ns is None else min(end_ns, owed.until_ns)
+            until_ns = end_ns if pending.until_ns is None else min(end_ns, pending.until_ns)
             proof = process.proof(
-                owed.certain_ns, until_ns, timed=owed.timed, apart=owed.apart, idle=owed.idle
+                pending.certain_ns,
+                until_ns,
+                timed=pending.timed,
+                apart=pending.apart,
+                idle=pending.idle,
             )
             # What one process has left undone, those before it left as well: it is told once.
-            if proof is not None and left_by.setdefault(_object(owed), owed.back) == owed.back:
-                told = replace(owed.judgement, why=f"{owed.judgement.why}; {proof}")
-                width_ns = run_context.width_ns(owed.certain_ns)
-                lacks = _lacks(process, owed, until_ns, width_ns)
-                missing.append(told if lacks is None else unknowable(told, lacks))
-                if owed.rest:
-                    where = owed.judgement.object
+            if (
+                proof is not None
+                and left_by.setdefault(_object(pending), pending.back) == pending.back
+            ):
+                summary = replace(pending.judgement, why=f"{pending.judgement.why}; {proof}")
+                width_ns = run_context.width_ns(pending.certain_ns)
+                lacks = _lacks(process, pending, until_ns, width_ns)
+                missing.append(summary if lacks is None else unknowable(summary, lacks))
+                if pending.rest:
+                    where = pending.judgement.object
                     went_on[where.namespace, where.name] = missing[-1]
         contradicted |= went_on.keys()
         return TimingResult(untimely, missing, shown, frozenset(contradicted), went_on)
 
 
-def _lacks(process: Process, owed: PendingAction, until_ns: int, width_ns: int) -> str | None:
+def _lacks(process: Process, pending: PendingAction, until_ns: int, width_ns: int) -> str | None:
     """What the record lacks to tell that something was left undone.
 
     As one clock may have it, or, where streams were late, as closely as times are known then.
@@ -298,17 +305,17 @@ def _lacks(process: Process, owed: PendingAction, until_ns: int, width_ns: int) 
 
     def is_proved(later_ns: int) -> bool:
         proof = process.proof(
-            owed.certain_ns + later_ns,
+            pending.certain_ns + later_ns,
             until_ns,
-            timed=owed.timed,
-            apart=owed.apart,
-            idle=owed.idle,
+            timed=pending.timed,
+            apart=pending.apart,
+            idle=pending.idle,
         )
         return proof is not None
 
     if width_ns and not is_proved(width_ns):
         return LATE_ROWS
-    clocks = owed.clocks
+    clocks = pending.clocks
     if clocks is None or clocks.ahead_ns > 0 or is_proved(-clocks.ahead_ns):
         return None
     return clocks.why
@@ -319,6 +326,6 @@ def _pair(key: str) -> tuple[str, str]:
     return namespace, name
 
 
-def _object(owed: PendingAction) -> tuple[str, str]:
-    where = owed.judgement.object
+def _object(pending: PendingAction) -> tuple[str, str]:
+    where = pending.judgement.object
     return where.namespace, where.name

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from tracekit.base.kube.events import COMBINED, REFUSED_CALLS
 from tracekit.base.kube.views import PodView
-from tracekit.check.diff.events import EVENT_SLACK_NS, told_by
+from tracekit.check.diff.events import EVENT_SLACK_NS, events_of
 from tracekit.check.replay.explanations import CutSearch
 from tracekit.check.replay.history import DELETED_POD, EventRow, Revision
 from tracekit.check.replay.interruptions import CUT_OFF_NS
@@ -39,7 +39,7 @@ class LoneEvents:
         self._syncs = [sync for sync in syncs if sync.job is not None]
         #: By the number of the explained sync that came before, and whether syncs in a row were
         #: tried, and one that the record's end cut off: what may have been told after it.
-        self._told: dict[tuple[int, bool, bool], set[tuple[str, str, str]]] = {}
+        self._by_sync: dict[tuple[int, bool, bool], set[tuple[str, str, str]]] = {}
 
     @cached_property
     def _positions(self) -> dict[int, int]:
@@ -75,7 +75,7 @@ class LoneEvents:
             or bool(wanted & self._of_a_second_deletion(row, numbers))
             or bool(wanted & self._on_older_pods(row))
             or bool(wanted & self._on_an_older_job(row))
-            or any(wanted & told for told in self._before_a_conflict(row))
+            or any(wanted & reported for reported in self._before_a_conflict(row))
         )
 
     def _by_ns(self, row: EventRow) -> int:
@@ -123,13 +123,13 @@ class LoneEvents:
                 older = self._search.on_job(before, position, whatever_before=number - 1 <= fitting)
                 if older is None or older.due_ns > by_ns:
                     continue
-                told = {_identity(event) for event, at_ns in told_by(older) if at_ns <= by_ns}
-                found |= told - known
+                reported = {_identity(event) for event, at_ns in events_of(older) if at_ns <= by_ns}
+                found |= reported - known
                 if row.count > 1 or not self._begun(number, row):
                     continue
                 served = [(older.writes[-1].recv_ns, older.writes[-1].rv + 1)]
                 for silent in self._search.silent_between(older, following, served=served):
-                    found |= _told_by(silent)
+                    found |= _identities(silent)
         return found
 
     def _before_a_conflict(self, row: EventRow) -> Iterator[set[tuple[str, str, str]]]:
@@ -149,7 +149,7 @@ class LoneEvents:
             last = sync.job.position if row.count > 1 else min(named + 1, sync.job.position)
             for position in range(named, last):
                 for first in self._search.broken_off(sync, position):
-                    yield {_identity(event) for event, at_ns in told_by(first) if at_ns <= by_ns}
+                    yield {_identity(event) for event, at_ns in events_of(first) if at_ns <= by_ns}
 
     def _fit_an_older_job(self, position: int) -> int:
         """How many syncs, one after the other, fit a Job as old as that."""
@@ -162,10 +162,10 @@ class LoneEvents:
     def _after(
         self, number: int, *, in_a_row: bool = False, ended: bool = False
     ) -> set[tuple[str, str, str]]:
-        found = self._told.get((number, in_a_row, ended))
+        found = self._by_sync.get((number, in_a_row, ended))
         if found is None:
             before, following = self._around(number)
-            found = self._told[number, in_a_row, ended] = set()
+            found = self._by_sync[number, in_a_row, ended] = set()
             served = []
             if before is not None:  # what is gone by the next one may still be there
                 served.append((before.writes[-1].recv_ns, before.writes[-1].rv + 1))
@@ -176,7 +176,7 @@ class LoneEvents:
             for silent in self._search.silent_between(
                 before, following, served=served, in_a_row=in_a_row, cut_off=True, ended=ended
             ):
-                found |= _told_by(silent)
+                found |= _identities(silent)
                 if silent.refused:
                     found.add((_WARNING, "FailedCreate", ""))
         return found
@@ -200,11 +200,11 @@ class LoneEvents:
         met_rv = ending.rv + (ending.view.deleted_ns is not None)
         served = [(self._by_ns(row), met_rv)]
         return {
-            told
+            reported
             for number in sorted({begun, over})
             if number in numbers
             for silent in self._search.silent_between(*self._around(number), served=served)
-            for told in _told_by(silent)
+            for reported in _identities(silent)
         }
 
     def _on_older_pods(self, row: EventRow) -> set[tuple[str, str, str]]:
@@ -229,11 +229,11 @@ class LoneEvents:
                 continue
             newest = sync.pod_cut - 1 if ending is None else min(sync.pod_cut - 1, ending.position)
             for older in self._search.on_older_pods(sync, newest):
-                told = {_identity(event) for event, at_ns in told_by(older) if at_ns <= by_ns}
-                found = told - known
+                reported = {_identity(event) for event, at_ns in events_of(older) if at_ns <= by_ns}
+                found = reported - known
                 if number == begun and row.count > 1:  # it told of the deletion, and another did
                     for silent in self._search.silent_between(older, self._around(number)[1]):
-                        found |= _told_by(silent)
+                        found |= _identities(silent)
                 if wanted in found:
                     return found
         return self._in_a_row_on_older_pods(row, ending, begun) if ending is not None else set()
@@ -250,7 +250,7 @@ class LoneEvents:
             if not fitting or sync.silent:
                 break
             for older in fitting:
-                found |= {_identity(event) for event, at_ns in told_by(older) if at_ns <= by_ns}
+                found |= {_identity(event) for event, at_ns in events_of(older) if at_ns <= by_ns}
             after = fitting[-1]  # the oldest leaves the most open
         return found
 
@@ -270,7 +270,7 @@ class LoneEvents:
         )
 
 
-def _told_by(silent: SilentSync) -> set[tuple[str, str, str]]:
+def _identities(silent: SilentSync) -> set[tuple[str, str, str]]:
     return {_identity(event) for event in silent.events}
 
 

@@ -24,7 +24,7 @@ EVENT_SLACK_NS = NS_PER_S // 2
 _Identity = tuple[str, str, str, str]
 
 
-class Told(Enum):
+class EventSource(Enum):
     """Who hands out an Event."""
 
     BY_A_SYNC = "a sync that is explained, or one without a write between two that are"
@@ -47,15 +47,15 @@ class _Supply:
     at_ns: dict[_Identity, list[int]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        for identity, at_ns in self._told():
+        for identity, at_ns in self._handed_out():
             self.at_ns.setdefault(identity, []).append(at_ns)
 
-    def _told(self) -> Iterator[tuple[_Identity, int]]:
+    def _handed_out(self) -> Iterator[tuple[_Identity, int]]:
         for sync in self.syncs:
             if sync.job is None or not sync.events:
                 continue
             uid = sync.job.view.uid
-            for event, at_ns in told_by(sync):
+            for event, at_ns in events_of(sync):
                 yield (uid, event.type, event.reason, event.message), at_ns
 
     def has_reported(self, row: EventRow) -> bool:
@@ -66,13 +66,16 @@ class _Supply:
         """
         kind = (row.involved_uid, row.event_type, row.reason)
         until_ns = self._until_ns(row)
-        return sum(told[:3] == kind and at <= until_ns for told, at in self._told()) >= row.count
+        return (
+            sum(reported[:3] == kind and at <= until_ns for reported, at in self._handed_out())
+            >= row.count
+        )
 
     def may_be_held_back(self, row: EventRow) -> bool:
         """Whether the spam filter may have kept Events of this Job from the server by then."""
         until_ns = self._until_ns(row)
-        told = (at_ns for (uid, *_), at_ns in self._told() if uid == row.involved_uid)
-        return sum(at <= until_ns for at in told) >= SPAM_BURST
+        reported = (at_ns for (uid, *_), at_ns in self._handed_out() if uid == row.involved_uid)
+        return sum(at <= until_ns for at in reported) >= SPAM_BURST
 
     def _until_ns(self, row: EventRow) -> int:
         """By when an Event was handed out."""
@@ -96,7 +99,7 @@ def explain_events(
     *,
     restarted_ns: Sequence[int] = (),
     width_ns: Callable[[int], int] = lambda _: 0,
-) -> Iterator[tuple[EventRow, Told]]:
+) -> Iterator[tuple[EventRow, EventSource]]:
     """Every Event row of the controller about this key, and who hands it out.
 
     `lone_event` tells for an Event of a sync without any other trace whether the controller could
@@ -121,23 +124,23 @@ def explain_events(
         name, seen_ns = objects.setdefault(counted, (row.uid, row.recv_ns))
         if name != row.uid and not any(seen_ns < at_ns <= row.recv_ns for at_ns in restarted_ns):
             # One process counts a repeated Event up; a second object is not its work.
-            yield row, Told.BY_NOBODY
+            yield row, EventSource.BY_NOBODY
             continue
         objects[counted] = (row.uid, row.recv_ns)
         if row.message == message:
             explained = supply.take(row, identity, repeated)
         else:
             explained = supply.has_reported(row) and supply.take(row, identity, 1)
-        told = Told.BY_A_SYNC if explained or lone_event(row) else Told.BY_NOBODY
+        reported = EventSource.BY_A_SYNC if explained or lone_event(row) else EventSource.BY_NOBODY
         whole = explained and row.message == message  # one of a combined Event may be any of many
-        if told is Told.BY_A_SYNC and not whole and _first_post_lost(row):
+        if reported is EventSource.BY_A_SYNC and not whole and _first_post_lost(row):
             # What is refused again and again is told so often that the filter keeps most of it.
             refused = row.reason in REFUSED_CALLS
-            told = told if refused or supply.may_be_held_back(row) else Told.UNPOSTED
-        yield row, told
+            reported = reported if refused or supply.may_be_held_back(row) else EventSource.UNPOSTED
+        yield row, reported
 
 
-def told_by(sync: Explanation) -> Iterator[tuple[PredictedEvent, int]]:
+def events_of(sync: Explanation) -> Iterator[tuple[PredictedEvent, int]]:
     """Each Event of a sync, and from when on it can have told it."""
     times = {write.rv: write.recv_ns for write in sync.writes}
     # Before its first write a sync may tell as soon as it has begun.

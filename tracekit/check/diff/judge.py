@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.check.diff.event_only_syncs import LoneEvents, why_unseen
-from tracekit.check.diff.events import Told, explain_events
+from tracekit.check.diff.events import EventSource, explain_events
 from tracekit.check.diff.job_verdicts import CONTROLLER, judge_missing, judge_write, object_of
 from tracekit.check.diff.key_queue import (
     deadline_lost,
@@ -43,7 +43,7 @@ from tracekit.check.diff.other_writers import (
     signed_statuses,
 )
 from tracekit.check.diff.outlier_bodies import odd_bodies
-from tracekit.check.diff.pending_actions import owed
+from tracekit.check.diff.pending_actions import pending
 from tracekit.check.diff.two_clocks import BackoffClocks
 from tracekit.check.diff.unseen_retries import counted_otherwise, due_with_unseen
 from tracekit.check.diff.why import describe, describe_cut, whys_explained
@@ -115,7 +115,7 @@ def judge_key(history: History, rules: JobRules, run_context: RunContext) -> Key
                 *early_candidates(walker.search, replay.syncs),
                 *counted_otherwise(walker.search, replay.syncs),
             ),
-            tuple(owed(facts, walker.search, replay)),
+            tuple(pending(facts, walker.search, replay)),
             tuple(_seen(history, replay)),
             tuple(_behind(facts, replay)),
             apart_ns,
@@ -292,7 +292,7 @@ def _syncs(
             if write is first:
                 doubts.append(waited)
             if write is last:
-                doubts += (_open_end(facts, sync), _untold(sync))
+                doubts += (_open_end(facts, sync), _unreported(sync))
             doubt = "; ".join(filter(None, doubts)) if any(doubts) else ""
             yield judge_write(
                 history,
@@ -331,7 +331,7 @@ def _waited(facts: KeyEvidence, before: Explanation | None, sync: Explanation) -
     return f"{waited_ns / NS_PER_S:.1f} s after its timer: a busy process, or it was late{held}"
 
 
-def _untold(sync: Explanation) -> str:
+def _unreported(sync: Explanation) -> str:
     """That only refusals which no Event tells excuse what a sync left out; empty if not."""
     for assumed in sync.assumptions:
         if assumed.evidence in (EVENTS_SPENT, EVENTS_WAITED):
@@ -400,7 +400,7 @@ def _foreign_deletions(
     """Deletions that no rule asks for: others', unless the controller's own by Event or log."""
     history = replay.history
     events_recorded = "events" not in facts.run_context.not_recorded
-    told = {e.message: e for e in history.events if e.reason == "SuccessfulDelete"}
+    reported = {e.message: e for e in history.events if e.reason == "SuccessfulDelete"}
     explained = {
         event.message
         for sync in replay.syncs
@@ -414,7 +414,7 @@ def _foreign_deletions(
             why = f"no cut makes a sync delete the pod, and the audit log names {actor}"
             yield judge_write(history, write, Verdict.EXTRA, why)
         elif (
-            (row := told.get(message)) is not None
+            (row := reported.get(message)) is not None
             and message not in explained
             and not ((facts.collected(write) or facts.deleted_again(write)) and may_tell(row))
         ):
@@ -425,7 +425,7 @@ def _foreign_deletions(
             yield judge_write(history, write, Verdict.EXTRA, why)
         else:
             found = deletion_evidence(
-                history, write, events_recorded=events_recorded, told_again=message in told
+                history, write, events_recorded=events_recorded, reported_again=message in reported
             )
             if facts.namespace_ends(write):
                 found = "its namespace terminates: the namespace controller deletes the pod"
@@ -472,16 +472,16 @@ def _lone_events(
 def _events(
     facts: KeyEvidence, may_tell: Callable[[EventRow], bool], replay: KeyReplay
 ) -> Iterator[Judgement]:
-    for row, told in explain_events(
+    for row, reported in explain_events(
         replay,
         may_tell,
         restarted_ns=[blind.until_ns for blind in facts.run_context.restarts],
         width_ns=facts.run_context.width_ns,
     ):
         reason = None
-        if told is Told.BY_A_SYNC:
+        if reported is EventSource.BY_A_SYNC:
             verdict, why = Verdict.MATCH, "a sync that is explained hands out this Event"
-        elif told is Told.UNPOSTED:
+        elif reported is EventSource.UNPOSTED:
             verdict, reason = Verdict.UNKNOWABLE, Reason.NOT_RECORDED
             why = (
                 f"its first row counts {row.count}: a post of it was lost, and a sync that left "

@@ -102,8 +102,8 @@ def early_candidates(search: CutSearch, syncs: Sequence[Explanation]) -> Iterato
                 woken = any(_woke(facts, silent, at_ns) for silent in silents)
                 retries = all_old(_silent_retries(search, syncs[:number], at_ns), at_ns)
                 # Who is refused creations, of which Events tell, is retried.
-                untold = not facts.run_context.events_recorded
-                doubt = _RETRIED if woken or retries is None or untold else ""
+                unreported = not facts.run_context.events_recorded
+                doubt = _RETRIED if woken or retries is None or unreported else ""
                 doubt = doubt or (_INHERITED if _inherited(facts, sync, at_ns) else "")
                 first = first_write(facts.history.key, sync.writes[0])
                 yield EarlyCandidate(
@@ -352,9 +352,9 @@ def _deadlines(history: History, before_rv: int) -> Iterator[int]:
 
 
 def due(
-    facts: KeyEvidence, before: Explanation | None, sync: Explanation, *, untold: bool = True
+    facts: KeyEvidence, before: Explanation | None, sync: Explanation, *, unreported: bool = True
 ) -> Due:
-    """Since when a sync that is explained was due; `untold`: with retries that left no trace."""
+    """Since when an explained sync was due; `unreported`: with retries that left no trace."""
     first = sync.writes[0]
     held_until_ns = before.writes[-1].recv_ns if before is not None else 0
     certain_ns = max(sync.due_ns, held_until_ns, facts.inputs_shown_ns(sync.job, sync.pod_cut))
@@ -371,7 +371,7 @@ def due(
         wait_ns = facts.rules.retries.backoff_ns_max  # it may be a retry
     elif not sync.timed:
         wait_ns = facts.rules.sync_batch_ns
-    certain_ns += max(wait_ns, queue_wait_ns(facts, before, sync.pod_cut, untold=untold))
+    certain_ns += max(wait_ns, queue_wait_ns(facts, before, sync.pod_cut, unreported=unreported))
     if not sync.state.backoff_known:
         certain_ns += max(facts.rules.pod_backoff_limit_ns, facts.rules.retries.backoff_ns_max)
     earliest_ns = first_wake_ns(facts, before, first.rv)
@@ -509,7 +509,7 @@ def queue_wait_ns(
     before: Explanation | None,
     pod_cut: int,
     *,
-    untold: bool = True,
+    unreported: bool = True,
     unseen: int = 0,
 ) -> int:
     """The longest that the work queue may have held the key back (up to 1.27).
@@ -525,7 +525,7 @@ def queue_wait_ns(
     first = before.pod_cut if before is not None else 0
     failed = any(pod.view.phase == "Failed" for pod in history.pods[first:pod_cut])
     held_by = 0 if rules.overwrites_status else retries + 1
-    if failed and untold and before is not None:
+    if failed and unreported and before is not None:
         retries += conflicts(facts, before)
     if failed and facts.last_refusal_ns(history.pods[pod_cut - 1].recv_ns) is not None:
         return rules.retries.backoff_ns_max

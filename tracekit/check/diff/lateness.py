@@ -113,7 +113,7 @@ class KeyTiming(Struct, frozen=True):
     services: tuple[Service, ...]
     calls_ns: tuple[int, ...]  # of every write and Event
     hurried: tuple[EarlyCandidate, ...]
-    owed: tuple[PendingAction, ...]
+    pending: tuple[PendingAction, ...]
     seen: tuple[Seen, ...]
     behind: tuple[Behind, ...]
     apart_ns: tuple[int, ...] = ()  # of the calls of the worker that makes one at a time
@@ -168,7 +168,7 @@ class Services:
             self._timed.append(service.timed)
             self._judged.append(service.judged)
 
-    def told(self) -> ServicesSummary:
+    def summary(self) -> ServicesSummary:
         """All of them, to be sent."""
         return ServicesSummary(
             self._keys,
@@ -184,23 +184,23 @@ class Services:
             bytes(self._judged),
         )
 
-    def merge(self, told: ServicesSummary) -> None:
+    def merge(self, summary: ServicesSummary) -> None:
         """Take in the services that another process has told of its keys."""
         first = len(self._keys)
-        self._keys += told.keys
-        self._key.extend(first + number for number in array("q", told.key))
-        actions = [self._actions.setdefault(name, len(self._actions)) for name in told.actions]
-        self._action.extend(actions[number] for number in array("b", told.action))
+        self._keys += summary.keys
+        self._key.extend(first + number for number in array("q", summary.key))
+        actions = [self._actions.setdefault(name, len(self._actions)) for name in summary.actions]
+        self._action.extend(actions[number] for number in array("b", summary.action))
         for mine, theirs in (
-            (self._rv, told.rv),
-            (self.served_ns, told.served_ns),
-            (self.earliest_ns, told.earliest_ns),
-            (self.certain_ns, told.certain_ns),
-            (self._idle, told.idle),
+            (self._rv, summary.rv),
+            (self.served_ns, summary.served_ns),
+            (self.earliest_ns, summary.earliest_ns),
+            (self.certain_ns, summary.certain_ns),
+            (self._idle, summary.idle),
         ):
             mine.frombytes(theirs)
-        self._timed += told.timed
-        self._judged += told.judged
+        self._timed += summary.timed
+        self._judged += summary.judged
 
     def __len__(self) -> int:
         return len(self.served_ns)

@@ -61,12 +61,12 @@ def met_gone(history: History) -> dict[int, str]:
 
     A DELETE of its own before that would have an Event, but for the spam filter.
     """
-    told = {
+    messages = {
         event.message.removeprefix(COMBINED)
         for event in history.events
         if event.component == COMPONENT and event.reason in ("FailedDelete", "SuccessfulDelete")
     }
-    if not any(message.endswith(" not found") for message in told):
+    if not any(message.endswith(" not found") for message in messages):
         return {}
     own = (event.count for event in history.events if event.component == COMPONENT)
     if sum(own) >= SPAM_BURST:
@@ -75,8 +75,8 @@ def met_gone(history: History) -> dict[int, str]:
         write.index: "the Job controller's Event FailedDelete says that the pod was gone by then"
         for write in history.writes
         if write.kind is WriteKind.POD_DELETE and write.pod is not None
-        if f'Error deleting: pods "{write.pod.view.name}" not found' in told
-        if f"{DELETED_POD}{write.pod.view.name}" not in told
+        if f'Error deleting: pods "{write.pod.view.name}" not found' in messages
+        if f"{DELETED_POD}{write.pod.view.name}" not in messages
     }
 
 
@@ -192,7 +192,7 @@ def _not_among(entry: Manager, entries: Collection[Manager]) -> bool:
 
 
 def deletion_evidence(
-    history: History, write: Write, *, events_recorded: bool, told_again: bool
+    history: History, write: Write, *, events_recorded: bool, reported_again: bool
 ) -> str | None:
     """Who may have deleted a pod that no sync of the Job controller deletes; None if unknown.
 
@@ -211,7 +211,7 @@ def deletion_evidence(
         return "its Job is being deleted: the garbage collector deletes the pod"
     if job.view.status.finished is not None:
         return "its Job has finished: the Job controller deletes nothing any more"
-    if told_again:
+    if reported_again:
         return (
             "the Event SuccessfulDelete that names the pod is of a sync that deleted it once more; "
             "no rule of the Job controller asks for the first deletion: a user's or another's"

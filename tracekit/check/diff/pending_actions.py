@@ -24,7 +24,7 @@ from tracekit.check.replay.search_state import Explanation, KeyReplay, State
 from tracekit.versions.job_handlers import HandlerRules
 
 
-def owed(facts: KeyEvidence, search: CutSearch, replay: KeyReplay) -> Iterator[PendingAction]:
+def pending(facts: KeyEvidence, search: CutSearch, replay: KeyReplay) -> Iterator[PendingAction]:
     """What was still to be done after the last write.
 
     A sync that sees everything is run at the end of the record. What came after the last thing that
@@ -125,8 +125,8 @@ def _pending_in_a_life(
 
 def _refused_alone(facts: KeyEvidence, at_ns: int) -> bool:
     """Whether it is told that creations were refused then, and nothing else may have been."""
-    told = facts.reported_refusals(at_ns, at_ns) is not None
-    return told and facts.refused_writes(at_ns) is None and facts.run_context.events_recorded
+    reported = facts.reported_refusals(at_ns, at_ns) is not None
+    return reported and facts.refused_writes(at_ns) is None and facts.run_context.events_recorded
 
 
 def _sync_at(

@@ -44,10 +44,10 @@ class ControllerJudge(Protocol):
     def job(self, history: History) -> None:
         """Take in what happened to the Jobs of one name, their pods and Events."""
 
-    def told(self) -> Any:
+    def summary(self) -> Any:
         """What it found in its part: a Struct of plain data, as `Controller.told` says."""
 
-    def merge(self, told: Any) -> None:
+    def merge(self, summary: Any) -> None:
         """Take in what was found in another part; parts come in any order."""
 
     def report(self) -> list[Judgement]:
@@ -70,7 +70,7 @@ class Controller(Struct, frozen=True):
     name: str
     actions: tuple[str, ...]  # in the order of the report
     judge: Callable[[Scope], ControllerJudge]
-    told: type[Struct]  # what its judges tell each other
+    summary: type[Struct]  # what its judges tell each other
 
 
 def _cron_jobs(scope: Scope) -> ControllerJudge:
@@ -112,7 +112,7 @@ def unregister(name: str) -> None:
 
 def summary_types() -> dict[str, type]:
     """What the judges of each controller tell each other, by the controller's name."""
-    return {controller.name: controller.told for controller in _CONTROLLERS.values()}
+    return {controller.name: controller.summary for controller in _CONTROLLERS.values()}
 
 
 class Others:
@@ -132,13 +132,13 @@ class Others:
         for judge in self.judges.values():
             judge.job(history)
 
-    def told(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, Any]:
         """What each found in a part of a trace, by the controller's name."""
-        return {name: judge.told() for name, judge in self.judges.items()}
+        return {name: judge.summary() for name, judge in self.judges.items()}
 
-    def merge(self, told: dict[str, Any]) -> None:
+    def merge(self, summary: dict[str, Any]) -> None:
         """Take in what was found in another part."""
-        for name, found in told.items():
+        for name, found in summary.items():
             self.judges[name].merge(found)
 
     def distrust_silence(self) -> None:

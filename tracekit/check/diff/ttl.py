@@ -18,7 +18,7 @@ from tracekit.base.cron.gotime import rfc3339
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.base.kube.views import JobView
 from tracekit.base.sim.clock import VirtualClock
-from tracekit.check.diff.cross_key_timing import CrossKeyTiming, Told
+from tracekit.check.diff.cross_key_timing import CrossKeyTiming, TimingSummary
 from tracekit.check.diff.key_queue import FirstWrite
 from tracekit.check.diff.lateness import CALL_LATENCY_NS, KeyTiming, PendingAction, Seen, Service
 from tracekit.check.replay.feed import RowGroup
@@ -137,7 +137,7 @@ class TtlSummary(Struct, frozen=True):
     judgements: list[Judgement]
     stray: list[Judgement]
     runs: bool
-    told: Told
+    summary: TimingSummary
 
 
 @dataclass(slots=True)
@@ -180,16 +180,16 @@ class TtlJudge:
         for timing in found.timings:
             self.sweep.add(timing)
 
-    def told(self) -> TtlSummary:
+    def summary(self) -> TtlSummary:
         """What was found of its Jobs."""
-        return TtlSummary(self._judgements, self._stray, self._runs, self.sweep.told())
+        return TtlSummary(self._judgements, self._stray, self._runs, self.sweep.summary())
 
-    def merge(self, told: TtlSummary) -> None:
+    def merge(self, summary: TtlSummary) -> None:
         """Take in what was found of other Jobs."""
-        self._judgements += told.judgements
-        self._stray += told.stray
-        self._runs = self._runs or told.runs
-        self.sweep.merge(told.told)
+        self._judgements += summary.judgements
+        self._stray += summary.stray
+        self._runs = self._runs or summary.runs
+        self.sweep.merge(summary.summary)
 
     def report(self) -> list[Judgement]:
         """The judgements of all Jobs, once every history was added."""
@@ -204,11 +204,12 @@ class TtlJudge:
     def _wrong(self, missing: Sequence[Judgement]) -> Iterator[Judgement]:
         """Deletions that may be of a wrong Job: one that had expired was left instead."""
         for stray in self._stray:
-            for owed in missing:
-                if 0 <= stray.time_ns - owed.time_ns <= CALL_LATENCY_NS + CLOCK_SLACK_NS:
+            for pending in missing:
+                if 0 <= stray.time_ns - pending.time_ns <= CALL_LATENCY_NS + CLOCK_SLACK_NS:
+                    due = f"{pending.object.namespace}/{pending.object.name}, due at "
                     why = (
-                        f"{stray.why}; yet {owed.object.namespace}/{owed.object.name}, due at "
-                        f"{rfc3339(owed.time_ns)}, was not deleted: a user's deletion, or this "
+                        f"{stray.why}; yet {due}"
+                        f"{rfc3339(pending.time_ns)}, was not deleted: a user's deletion, or this "
                         "controller's of the wrong Job, which only an audit log tells"
                     )
                     reason = Reason.NOT_RECORDED
@@ -225,9 +226,9 @@ def ttl_of_key(history: History, context: RunContext) -> TtlOfKey:
     states: dict[str, list[Revision[JobView]]] = {}
     for revision in history.jobs:
         states.setdefault(revision.view.uid, []).append(revision)
-    for lives in states.values():
-        if any(needs_cleanup(s.view) or FOREGROUND in s.view.finalizers for s in lives):
-            judge.job(lives)
+    for revisions in states.values():
+        if any(needs_cleanup(s.view) or FOREGROUND in s.view.finalizers for s in revisions):
+            judge.job(revisions)
     return judge.found
 
 
@@ -264,10 +265,10 @@ class _KeyJudge:
             missed = []  # nobody saw who deleted it, or when
         if states[0].view.namespace in self.context.namespaces_ending:
             missed = []
-        owed = tuple(self._owed(states[end - 1], due) for due in missed)
+        pending = tuple(self._pending(states[end - 1], due) for due in missed)
         calls = tuple(service.served_ns for service in services)
         seen = tuple(self._seen(states[:end], service) for service in services)
-        timing = KeyTiming(tuple(services), calls, (), owed, seen, ())
+        timing = KeyTiming(tuple(services), calls, (), pending, seen, ())
         self.found.timings.append(timing)
 
     def _deletion(
@@ -327,7 +328,7 @@ class _KeyJudge:
         until_ns = [o.until_ns for o in self.context.interruptions if o.until_ns > due.since_ns]
         return max([due.since_ns, *until_ns])
 
-    def _owed(self, last: Revision[JobView], due: _Due) -> PendingAction:
+    def _pending(self, last: Revision[JobView], due: _Due) -> PendingAction:
         why = f"{_arithmetic(last.view)}; not deleted"
         judged = replace(_judged(last, Verdict.MISSING, why), time_ns=due.since_ns)
         return PendingAction(self._certain_ns(due), judged, due.timed, due.until_ns, idle=_READS)

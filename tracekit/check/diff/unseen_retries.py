@@ -71,7 +71,7 @@ def counted_otherwise(search: CutSearch, syncs: Sequence[Explanation]) -> Iterat
             continue
         if not facts.rules.queue_delays_failures or facts.rules.tracks(before.job.view):
             continue
-        known = due(facts, before, sync, untold=False)
+        known = due(facts, before, sync, unreported=False)
         met = conflicts(facts, before)
         if met or due_with_unseen(search, syncs, number, known) is not known:
             timers = [timer for other in syncs[:number] for timer in timers_of(facts, other)]

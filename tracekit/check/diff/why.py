@@ -31,11 +31,11 @@ def whys_explained(sync: Explanation) -> dict[WriteKind, str]:
     cut = describe_cut(sync)
     kinds = dict.fromkeys([write.kind for write in sync.writes])
     wanted = frozenset(rule for kind in kinds for rule in _TELLING[kind])
-    told = [
+    parts = [
         (note.rule, _PHRASES[note.rule](note.numbers)) for note in sync.notes if note.rule in wanted
     ]
     return {
-        kind: "; ".join([*(text for rule, text in told if rule in _TELLING[kind]), cut])
+        kind: "; ".join([*(text for rule, text in parts if rule in _TELLING[kind]), cut])
         for kind in kinds
     }
 
@@ -106,8 +106,8 @@ def _unmanaged(numbers: dict[str, Any]) -> str:
 
 def _outstanding(numbers: dict[str, Any]) -> str:
     counts = ((numbers["creations"], "creation"), (numbers["deletions"], "deletion"))
-    told = [f"{count} {word}{'s' if count > 1 else ''}" for count, word in counts if count > 0]
-    return " and ".join(told) or "nothing"
+    parts = [f"{count} {word}{'s' if count > 1 else ''}" for count, word in counts if count > 0]
+    return " and ".join(parts) or "nothing"
 
 
 def _ended(numbers: dict[str, Any]) -> str:

@@ -114,7 +114,7 @@ class Attempts(CacheCuts):
         consumed = api.consumed
         if len(consumed) > 1:
             consumed = sorted(consumed, key=attrgetter("index"))
-        if rest is not None and self._lives_on(consumed[-1], api.taken, state):
+        if rest is not None and self._outlasts(consumed[-1], api.taken, state):
             return None, clock.asked
         if self.facts.outlived(consumed[0], consumed[-1]) and not assume.lenient:
             return None, clock.asked
@@ -242,7 +242,7 @@ class Attempts(CacheCuts):
             certain=certain,
             backoff_known=backoff_known,
             retries=None if api.problems else _retries_after(state.retries, result),
-            hunch=state.hunch,
+            heuristic=state.heuristic,
         )
 
     def _assumed(
@@ -285,7 +285,7 @@ class Attempts(CacheCuts):
             text = f"a sync of the Job at resourceVersion {sync.job.rv} {what}"
             yield Assumption("silent-sync", seen_ns, max(seen_ns, at_ns), text)
 
-    def _lives_on(self, last: Write, taken: set[int], state: State) -> bool:
+    def _outlasts(self, last: Write, taken: set[int], state: State) -> bool:
         """Whether the controller that a sync was cut off with goes on writing.
 
         A cut-off means that its process died: the key's next write is its successor's. At the end

@@ -159,22 +159,22 @@ class Backtracking(Generic[S, E]):
         """What may become of the next write instead of what was doubted."""
         return self.options(state, effort)
 
-    def hunches(self, trail: Trail[S, E], dead: S) -> Sequence[Choice[S, E]]:
-        """Choices to begin at with the options of a hunch: the dead end tells what is missing."""
+    def heuristics(self, trail: Trail[S, E], dead: S) -> Sequence[Choice[S, E]]:
+        """Choices to begin at with the options of a heuristic: the dead end says what lacks."""
         del trail, dead
         return ()
 
-    def by_hunch(self, state: S) -> Iterator[E]:
+    def by_heuristic(self, state: S) -> Iterator[E]:
         """What may become of the next write, first what leads to what was missing."""
         return self.options(state, self.efforts[0])
 
-    def _on_a_hunch(self, trail: Trail[S, E], dead: S) -> S | None:
+    def _by_a_heuristic(self, trail: Trail[S, E], dead: S) -> S | None:
         """Past the dead end by what it tells itself; the trail is left where that went."""
         entries, before = trail.entries, trail.choices
-        for choice in self.hunches(trail, dead):
+        for choice in self.heuristics(trail, dead):
             trail.entries, trail.choices = list(entries), [choice]
             allowed = self.attempts_made() + self.allowance(dead) // 2
-            found = self._descend(trail, self.by_hunch, dead.index, allowed)
+            found = self._descend(trail, self.by_heuristic, dead.index, allowed)
             if found is not None:
                 trail.keep(before, choice.length)
                 return found
@@ -189,7 +189,7 @@ class Backtracking(Generic[S, E]):
         entries, before = list(trail.entries), trail.choices
         states = [(choice.state, choice.length) for choice in trail.choices]
         doubted = self.doubted(trail)
-        guessed = self._on_a_hunch(trail, dead)
+        guessed = self._by_a_heuristic(trail, dead)
         if guessed is not None:
             return guessed
         allowed = self.attempts_made() + self.allowance(dead)

@@ -235,7 +235,7 @@ def timed(rows: Arrivals, compared: Sequence[str], ahead_ns: int | None = None) 
         managers_ns = _ahead_of_manager(rows, order)
         of = _Ahead(managers_ns, own_ns, by_date=said is not None and not apart_ns)
         before = epochs[-1] if epochs else None
-        epochs.append(_told_by(rows, part, of, before, step_ns))
+        epochs.append(_epoch_of(rows, part, of, before, step_ns))
         api_ns.append(own_ns)
     if ahead_ns is not None:
         epochs = _said(epochs, ahead_ns)
@@ -379,7 +379,7 @@ class _Ahead(NamedTuple):
     by_date: bool  # whether a Date tells it, too
 
 
-def _told_by(
+def _epoch_of(
     rows: Arrivals,
     part: tuple[int, int],
     of: _Ahead,

@@ -73,9 +73,9 @@ class CacheCuts:
             floor, self.facts.process_shown("jobs", at_ns) - 1, self.facts.job_reported(at_ns)
         )
         last = newest.position
-        hunch = state.hunch
-        if hunch is not None and hunch.seen is not None and state.index <= hunch.until:
-            last = min(last, hunch.seen)
+        heuristic = state.heuristic
+        if heuristic is not None and heuristic.seen is not None and state.index <= heuristic.until:
+            last = min(last, heuristic.seen)
         for position in range(last, floor - 1, -1):
             revision = self.history.jobs[position]
             if revision.type != "DELETED":
@@ -159,23 +159,23 @@ class CacheCuts:
         after the other: what is known of the last state is gone on with.
         """
         before = self._uid_before(state, job_uid)
-        told_of = before if kept else job_uid
+        memory_of = before if kept else job_uid
         begun = self._begun
         if (
             begun is None
             or begun[0] is not state.memory
-            or begun[1:] != (state.handled, told_of, before)
+            or begun[1:] != (state.handled, memory_of, before)
         ):
-            self._begun = (state.memory, state.handled, told_of, before)
-            self._memories = [state.memory if told_of == before else JobMemory()]
+            self._begun = (state.memory, state.handled, memory_of, before)
+            self._memories = [state.memory if memory_of == before else JobMemory()]
         found = self._memories
         memory = found[-1]
         for revision in self.history.pods[state.handled + len(found) - 1 : upto]:
             if may_tell(revision, memory):
-                told = memory.copy()
-                self.facts.pod_handlers.tell(told, revision, told_of)
-                if told != memory:
-                    memory = told
+                updated = memory.copy()
+                self.facts.pod_handlers.tell(updated, revision, memory_of)
+                if updated != memory:
+                    memory = updated
             found.append(memory)
         return found
 

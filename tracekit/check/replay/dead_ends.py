@@ -131,5 +131,5 @@ def memory_class(facts: KeyEvidence, asked: MemoryAsked, state: State) -> Hashab
         state.certain,
         state.backoff_known,
         asked(state.memory),
-        state.hunch,
+        state.heuristic,
     )

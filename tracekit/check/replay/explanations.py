@@ -179,8 +179,8 @@ class CutSearch(Attempts):
         """With the memory that is known, then with what it may have been where it is not."""
         if effort is not Effort.STALE and self.stale(state, cut) is not None:
             return
-        untold = assume.refusals and self.lacks_own_status(state, cut.job)
-        if untold and self.facts.unreported_within(state.index) is not None:
+        unreported = assume.refusals and self.lacks_own_status(state, cut.job)
+        if unreported and self.facts.unreported_within(state.index) is not None:
             return  # one excuse that leaves no trace is enough
         found = self.at_its_time(state, cut, assume)
         if found is not None:

@@ -233,8 +233,8 @@ class History:
 
     def deletion_reported(self, pod: str) -> bool:
         """Whether an Event of the controller says that it deleted the pod of that name."""
-        told = ("SuccessfulDelete", f"{DELETED_POD}{pod}")
-        return any((event.reason, event.message) == told for event in self.events)
+        deletion = ("SuccessfulDelete", f"{DELETED_POD}{pod}")
+        return any((event.reason, event.message) == deletion for event in self.events)
 
     def jobs_below(self, rv: int) -> int:
         """How many revisions of the Job lie below `rv`."""

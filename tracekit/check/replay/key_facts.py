@@ -92,7 +92,7 @@ class KeyEvidence:
         }
         #: Whether any deletion has an Event of the controller.
         self.any_owned_up = bool(self._deleted_by_event)
-        self._told_jobs = job_counts(history)
+        self._job_counts = job_counts(history)
         self._messages = frozenset(
             condition.message
             for revision in history.jobs
@@ -109,7 +109,7 @@ class KeyEvidence:
         self._choices: tuple[int, Choices] | None = None
         self._refusing: tuple[list[int], list[int]] | None = None
         self._counted: frozenset[str] | None = None
-        self._untold_ns: list[int] | None = None
+        self._unreported_ns: list[int] | None = None
 
     def api(
         self,
@@ -248,9 +248,9 @@ class KeyEvidence:
 
     def job_reported(self, at_ns: int) -> int:
         """The position of the Job's revision that an earlier sync had held, as its Event tells."""
-        known, farthest = self._told_jobs
-        told = bisect_right(known, self.run_context.before_ns(at_ns))
-        return farthest[told - 1] if told else 0
+        known, farthest = self._job_counts
+        reported = bisect_right(known, self.run_context.before_ns(at_ns))
+        return farthest[reported - 1] if reported else 0
 
     def process_shown(self, stream: str, at_ns: int, began_ns: int = 0) -> int:
         """The revision that other keys' syncs show to be in the cache, if it had come long ago.
@@ -277,9 +277,9 @@ class KeyEvidence:
             end_ns = self.run_context.end_ns
             return Assumption("refused-creations", 0, end_ns, "Events were not recorded")
         last_ns = max(at_ns, until_ns)
-        told = self.reported_refusals(at_ns, last_ns)
-        if told is not None:
-            return told
+        reported = self.reported_refusals(at_ns, last_ns)
+        if reported is not None:
+            return reported
         for lost in self._unposted:
             if lost.from_ns <= last_ns and at_ns <= lost.until_ns:
                 return lost
@@ -369,13 +369,13 @@ class KeyEvidence:
             if from_ns <= at_ns + INFORMER_LAG_NS and at_ns <= reported_ns + INFORMER_LAG_NS:
                 evidence = "the audit log has refused writes"
                 return Assumption("refused-writes", from_ns, reported_ns, evidence)
-        told = self.run_context.refusing.get(self.history.namespace)
-        if told is not None:
-            return Assumption("refused-writes", 0, self.run_context.end_ns, told)
+        reported = self.run_context.refusing.get(self.history.namespace)
+        if reported is not None:
+            return Assumption("refused-writes", 0, self.run_context.end_ns, reported)
         for lost in self.run_context.unposted:
             within = lost.from_ns <= at_ns <= lost.until_ns
-            untold = within and self._unreported_creation(lost.from_ns, at_ns)
-            if untold and not self.spent(lost.from_ns, at_ns):
+            unreported = within and self._unreported_creation(lost.from_ns, at_ns)
+            if unreported and not self.spent(lost.from_ns, at_ns):
                 return Assumption("refused-writes", lost.from_ns, lost.until_ns, EVENTS_WAITED)
         return None
 
@@ -384,16 +384,18 @@ class KeyEvidence:
 
         A log that names who created it would name what was refused as well.
         """
-        if self._untold_ns is None:
-            told = {event.message for event in self.history.events}
-            self._untold_ns = sorted(
+        if self._unreported_ns is None:
+            reported = {event.message for event in self.history.events}
+            self._unreported_ns = sorted(
                 write.recv_ns
                 for write in self.history.writes
                 if write.kind is WriteKind.POD_CREATE
                 and write.actor is None
-                and f"Created pod: {write.subject}" not in told
+                and f"Created pod: {write.subject}" not in reported
             )
-        return bisect_left(self._untold_ns, from_ns) < bisect_right(self._untold_ns, until_ns)
+        return bisect_left(self._unreported_ns, from_ns) < bisect_right(
+            self._unreported_ns, until_ns
+        )
 
     # When nobody looked.
 

@@ -50,7 +50,7 @@ class PodCounts:
 
     def odds(self, position: int, status: JobStatus) -> int:
         """In how many counts the pods at `position` differ from what the status tells."""
-        told = (
+        counted = (
             status.succeeded
             + status.failed
             + len(status.uncounted_succeeded)
@@ -58,4 +58,4 @@ class PodCounts:
         )
         unready = status.ready is not None and status.ready != self.ready[position]
         finished = self.finished[position]
-        return unready + (told > finished if self.ignores else told != finished)
+        return unready + (counted > finished if self.ignores else counted != finished)

@@ -33,7 +33,7 @@ def nearest(search: CutSearch, state: State) -> Explanation:
                 if now_ns > write.recv_ns:
                     if found.problems:
                         continue  # what it did not do would be told by a clock that never was
-                    found = _told_early(_without_waiting(found), timers)
+                    found = _reported_early(_without_waiting(found), timers)
                 if not found.problems:
                     continue  # the strict search refused it: something that counts is wrong
                 misses = found.writes[0].index != state.index
@@ -52,7 +52,7 @@ def _without_waiting(found: Explanation) -> Explanation:
     return replace(found, notes=tuple(note for note in found.notes if note.rule != "expired"))
 
 
-def _told_early(found: Explanation, timers: list[int]) -> Explanation:
+def _reported_early(found: Explanation, timers: list[int]) -> Explanation:
     """An attempt in the far future: what it explains came before its timer."""
     first = found.writes[0]
     bounds = [at_ns for at_ns in timers if at_ns > first.recv_ns]

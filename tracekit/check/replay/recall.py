@@ -105,5 +105,5 @@ def _context(state: State, cut: Cut) -> tuple[object, ...]:
     ]  # fmt: skip
     return (own.position if own is not None else -1, state.own_pods, state.certain,
             state.backoff_known, state.retries, state.restarts_seen, state.listings_seen,
-            state.hunch, state.memory.backoff, cut.memory.requeues, cut.handled, cut.guess,
+            state.heuristic, state.memory.backoff, cut.memory.requeues, cut.handled, cut.guess,
             tuple(silent))  # fmt: skip

@@ -195,9 +195,9 @@ class RecordedApi(msgspec.Struct):
                 self._take(write)
                 self._check_body(job, intent, write)
                 pod = _pod_of(write)
-                told = f"Created pod: {pod.view.name}"
+                text = f"Created pod: {pod.view.name}"
                 # A batch creates side by side: each tells of its own as soon as it is there.
-                self.events.append(PredictedEvent("Normal", "SuccessfulCreate", told, write.rv))
+                self.events.append(PredictedEvent("Normal", "SuccessfulCreate", text, write.rv))
                 answers.append(Created(Outcome.OK, pod.view.name))
                 self.floor = max(self.floor, write.index)
             elif self.namespace_ends_rv is not None and self._now_rv() >= self.namespace_ends_rv:

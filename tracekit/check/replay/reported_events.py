@@ -26,12 +26,12 @@ def job_counts(history: History) -> tuple[list[int], list[int]]:
         return [], []
     written = {write.rv for write in history.writes if write.kind is WriteKind.STATUS_UPDATE}
     positions = {job.rv: max(0, job.position - (job.rv in written)) for job in history.jobs}
-    told = sorted(
+    placed = sorted(
         (event.recv_ns, positions[event.involved_rv])
         for event in own
         if event.involved_rv in positions
     )
-    return [at_ns for at_ns, _ in told], list(accumulate((place for _, place in told), max))
+    return [at_ns for at_ns, _ in placed], list(accumulate((place for _, place in placed), max))
 
 
 def events_spent(history: History) -> Iterator[tuple[int, int]]:

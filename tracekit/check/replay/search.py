@@ -41,7 +41,7 @@ from tracekit.check.replay.search_state import (
     Apart,
     Entry,
     Explanation,
-    Hunch,
+    Heuristic,
     KeyReplay,
     Retries,
     State,
@@ -96,7 +96,7 @@ class KeyWalker(Backtracking[State, Entry]):
         self.history = facts.history
         self.search = CutSearch(facts)
         #: Writes that no sync explains and nobody signed: other ways past them may be tried later.
-        self._loose: dict[int, WriteWithoutSync] = {}
+        self._unattributed: dict[int, WriteWithoutSync] = {}
         self._not_searched = facts.run_context.not_searched(
             self.history.namespace, self.history.name
         )
@@ -116,7 +116,7 @@ class KeyWalker(Backtracking[State, Entry]):
     def _walk(self) -> KeyReplay | None:
         """Walk through the writes; None if it turned out that others made some of them."""
         writes = self.history.writes
-        self._loose, self._contradicted = {}, 0
+        self._unattributed, self._contradicted = {}, 0
         hidden = {write.index for write in writes if write.hidden}
         done = frozenset(self.foreign) | hidden
         trail: Trail[State, Entry] = Trail()
@@ -142,7 +142,7 @@ class KeyWalker(Backtracking[State, Entry]):
         if isinstance(found, Explanation):
             return self._settled(found.state, entries)
         known, retries = state.backoff_known, state.retries
-        if found.reason is Apart.UNKNOWABLE and found.write.index not in self._loose:
+        if found.reason is Apart.UNKNOWABLE and found.write.index not in self._unattributed:
             known = known and not self.facts.may_have_failed(found.write.recv_ns)
             retries = None
         state = replace(state, done=state.done | {found.write.index}, retries=retries)
@@ -231,8 +231,8 @@ class KeyWalker(Backtracking[State, Entry]):
             yield WriteWithoutSync(Apart.FOREIGN, write)
         elif not state.certain and self.facts.began_unseen(write):
             yield self._unseen(write)
-        elif write.index in self._loose:
-            yield self._loose[write.index]
+        elif write.index in self._unattributed:
+            yield self._unattributed[write.index]
 
     def _collected(self, write: Write) -> bool:
         """Whether a pod is deleted whoever else may do so, and the controller's Event is later.
@@ -281,45 +281,48 @@ class KeyWalker(Backtracking[State, Entry]):
             first = choice
         return first
 
-    def hunches(self, trail: Trail[State, Entry], dead: State) -> list[Choice[State, Entry]]:
+    def heuristics(self, trail: Trail[State, Entry], dead: State) -> list[Choice[State, Entry]]:
         """Where earlier syncs had seen an older Job, or counted more retries or fewer."""
         syncs = [
             (choice, found)
             for choice in trail.choices
             if isinstance(found := trail.entries[choice.length], Explanation)
         ]
-        begun: list[tuple[Choice[State, Entry], Hunch]] = []
+        begun: list[tuple[Choice[State, Entry], Heuristic]] = []
         ended = self._ended_with(self.history.writes[dead.index])
         # The nearest first: a sync without a write is supposed as late as can be.
         last = Choice(dead, self.options(dead, Effort.CUTS), len(trail.entries))
         if ended is not None and self.search.ended_by_retries(ended):
             # What deletes pods without an Event, when these were spent, may be the same sync.
-            untold = self.doubted(trail)
+            unreported = self.doubted(trail)
             ends = [last]
-            if untold is not None and self._events_spent(untold.state):
-                ends.insert(0, untold)
+            if unreported is not None and self._events_spent(unreported.state):
+                ends.insert(0, unreported)
             for end in ends:
                 begun += self._counting_to(end, ended, syncs, own=end is not last)
             return self._begin(begun)
         # Of a deletion that no Event could tell it may be wrong that another made it.
-        untold_end = self._unreported_end(trail)
-        if untold_end is not None:
-            begun += self._counting_to(*untold_end, syncs, own=True)
+        unreported_end = self._unreported_end(trail)
+        if unreported_end is not None:
+            begun += self._counting_to(*unreported_end, syncs, own=True)
         if self.search.beyond_retries(dead):
             near = [last, *(c for c, _ in reversed(syncs) if c.state.memory.requeues)]
             near = near[:FORGOT_REACH]
-            begun += [(c, Hunch(dead.index, forgot_at=c.state.index)) for c in near]
+            begun += [(c, Heuristic(dead.index, forgot_at=c.state.index)) for c in near]
         elif (seen := self.search.older_job(dead)) is not None:
-            hunch = Hunch(dead.index, seen=seen.position)
+            heuristic = Heuristic(dead.index, seen=seen.position)
             newer = (c for c, found in syncs if found.job and found.job.position > seen.position)
-            begun += [(choice, hunch) for choice in islice(newer, 1)]
+            begun += [(choice, heuristic) for choice in islice(newer, 1)]
         return self._begin(begun)
 
     def _begin(
-        self, begun: Sequence[tuple[Choice[State, Entry], Hunch]]
+        self, begun: Sequence[tuple[Choice[State, Entry], Heuristic]]
     ) -> list[Choice[State, Entry]]:
-        states = [(replace(choice.state, hunch=hunch), choice.length) for choice, hunch in begun]
-        return [Choice(state, self.by_hunch(state), length) for state, length in states]
+        states = [
+            (replace(choice.state, heuristic=heuristic), choice.length)
+            for choice, heuristic in begun
+        ]
+        return [Choice(state, self.by_heuristic(state), length) for state, length in states]
 
     @staticmethod
     def _counting_to(
@@ -328,12 +331,12 @@ class KeyWalker(Backtracking[State, Entry]):
         syncs: Sequence[tuple[Choice[State, Entry], Explanation]],
         *,
         own: bool,
-    ) -> Iterator[tuple[Choice[State, Entry], Hunch]]:
+    ) -> Iterator[tuple[Choice[State, Entry], Heuristic]]:
         """Where the syncs before an end may have counted the retries that led to it."""
-        hunch = Hunch(end.state.index, retries=ended.view.spec.backoff_limit, own=own)
+        heuristic = Heuristic(end.state.index, retries=ended.view.spec.backoff_limit, own=own)
         before = [choice for choice, _ in syncs if choice.length < end.length]
         near = [end, *(c for reach in HUNCH_REACH for c in before[-reach:][:1])]
-        return ((choice, hunch) for choice in near)
+        return ((choice, heuristic) for choice in near)
 
     def _unreported_end(
         self, trail: Trail[State, Entry]
@@ -370,47 +373,47 @@ class KeyWalker(Backtracking[State, Entry]):
         later = self.history.writes[write.index :]
         return next((w.job for w in later if w.kind is not WriteKind.POD_DELETE), None)
 
-    def by_hunch(self, state: State) -> Iterator[Entry]:
+    def by_heuristic(self, state: State) -> Iterator[Entry]:
         """The ways on an old Job; or those that count retries, also in a sync that failed again."""
-        hunch = state.hunch
-        assert hunch is not None  # noqa: S101 - `hunches` gave it one
-        if hunch.seen is not None:
+        heuristic = state.heuristic
+        assert heuristic is not None  # noqa: S101 - `heuristics` gave it one
+        if heuristic.seen is not None:
             yield from self.options(state, Effort.HANDLERS)
             return
-        if hunch.forgot_at is not None:
-            forgotten = state.index == hunch.forgot_at
+        if heuristic.forgot_at is not None:
+            forgotten = state.index == heuristic.forgot_at
             for start in self.search.forgotten(state) if forgotten else (state,):
                 yield from self.options(start, Effort.CUTS)
             return
         for effort in (Effort.CUTS, Effort.HANDLERS):
-            found = self._counting(state, hunch, effort)
+            found = self._counting(state, heuristic, effort)
             if found:
                 break
-        yield from _outermost(sorted(found, key=lambda entry: self._miscounted(entry, hunch)))
+        yield from _outermost(sorted(found, key=lambda entry: self._miscounted(entry, heuristic)))
 
-    def _counting(self, state: State, hunch: Hunch, effort: Effort) -> list[Entry]:
+    def _counting(self, state: State, heuristic: Heuristic, effort: Effort) -> list[Entry]:
         """The ways on from here, also with more retries, or with fewer if they are too many."""
         found = [*self.options(state, effort)]
         syncs = [entry for entry in found if isinstance(entry, Explanation)]
-        if hunch.own and state.index >= hunch.until:
+        if heuristic.own and state.index >= heuristic.until:
             found = [*syncs]
-        for again in self.search.failed_again(state, hunch.retries):
-            if state.index < hunch.until:
+        for again in self.search.failed_again(state, heuristic.retries):
+            if state.index < heuristic.until:
                 found += self.search.alike(again, syncs)
-            elif again.memory.requeues >= hunch.retries:
+            elif again.memory.requeues >= heuristic.retries:
                 found += self._whole_first(again, self.search.explanations(again, effort))
-        if self._too_many(state, hunch):
+        if self._too_many(state, heuristic):
             for start in self.search.forgotten(state):
                 found += self.options(start, effort)
         return found
 
-    def _too_many(self, state: State, hunch: Hunch) -> bool:
+    def _too_many(self, state: State, heuristic: Heuristic) -> bool:
         """Whether the count would be beyond the limit by the end, unless a sync cleared it."""
         counted = state.memory.requeues
-        counts = self.facts.status_writes(state.index, hunch.until)
-        return counted > 0 and hunch.retries < counted + counts
+        counts = self.facts.status_writes(state.index, heuristic.until)
+        return counted > 0 and heuristic.retries < counted + counts
 
-    def _miscounted(self, entry: Entry, hunch: Hunch) -> tuple[int, int]:
+    def _miscounted(self, entry: Entry, heuristic: Heuristic) -> tuple[int, int]:
         """How little a way fits the count of retries that ended the Job.
 
         Each sync from here to the end that writes may count one, and none of them was the end.
@@ -418,8 +421,8 @@ class KeyWalker(Backtracking[State, Entry]):
         if not isinstance(entry, Explanation):
             return 2, 0
         counted = entry.state.memory.requeues
-        counts = self.facts.status_writes(entry.writes[-1].index + 1, hunch.until)
-        missing = hunch.retries - counts - counted
+        counts = self.facts.status_writes(entry.writes[-1].index + 1, heuristic.until)
+        missing = heuristic.retries - counts - counted
         return (0, missing) if missing >= 0 else (1, -missing)
 
     def otherwise(self, state: State, effort: int) -> Iterator[Entry]:
@@ -439,12 +442,12 @@ class KeyWalker(Backtracking[State, Entry]):
             trail.entries.append(apart)
             return self.after(apart, replace(state, certain=False), trail.entries)
         found: Entry = nearest(self.search, state)
-        loose = self._unsigned(found, write)
-        if loose:
-            trail.entries += loose
+        unattributed = self._unsigned(found, write)
+        if unattributed:
+            trail.entries += unattributed
             trail.choices = trail.left
-            self._loose |= {apart.write.index: apart for apart in loose}
-            done = state.done.union(apart.write.index for apart in loose)
+            self._unattributed |= {apart.write.index: apart for apart in unattributed}
+            done = state.done.union(apart.write.index for apart in unattributed)
             return self._settled(replace(state, done=done), trail.entries)
         if self.facts.may_be_foreign(write):
             problems = found.problems if isinstance(found, Explanation) else ()
@@ -461,15 +464,17 @@ class KeyWalker(Backtracking[State, Entry]):
         problems = found.problems if isinstance(found, Explanation) else ()
         asked = [problem.write for problem in problems if problem.write is not None]
         asked = [write for write in asked if write is not first]
-        loose = [
+        unattributed = [
             WriteWithoutSync(Apart.UNKNOWABLE, write, why, Reason.NOT_RECORDED)
             for write in (first, *asked)
             if (why := unsigned(self.history, write)) is not None
         ]
         if problems and all(problem.verdict == "extra" for problem in problems):
-            return loose if {apart.write for apart in loose} >= {*asked} else []
+            return unattributed if {apart.write for apart in unattributed} >= {*asked} else []
         # What does not fit else may follow from it.
-        return [a for a in loose if a.write is first or a.write.kind is WriteKind.STATUS_UPDATE]
+        return [
+            a for a in unattributed if a.write is first or a.write.kind is WriteKind.STATUS_UPDATE
+        ]
 
     def _gave_up(self) -> str:
         return (

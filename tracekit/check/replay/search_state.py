@@ -23,7 +23,7 @@ from tracekit.ports.job.memory import JobMemory
 REACH = 64
 
 
-class Hunch(NamedTuple):
+class Heuristic(NamedTuple):
     """What a dead end tells of the syncs that led to it."""
 
     until: int  # the write without an explanation
@@ -71,7 +71,7 @@ class State(msgspec.Struct, frozen=True, gc=False):
     silent: tuple[SilentSync, ...] = ()  # since the last sync that wrote
     #: Of a Job tracked with finalizers (up to 1.27): no sync asks for them, they tell times only.
     retries: Retries | None = None
-    hunch: Hunch | None = None
+    heuristic: Heuristic | None = None
 
     def in_a_new_process(self, began_ns: int, restarts: int) -> State:
         """The same for a process that began then, with an empty memory; with so many restarts."""

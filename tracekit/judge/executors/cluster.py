@@ -99,9 +99,9 @@ class Cluster:
                 f"--scheduler {address}: it has no workers; start some with tracekit installed"
             ) from error
         found: Any = self._client.get_versions(packages=[_PACKAGE])
-        workers = {name: told for name, told in found["workers"].items() if told}
-        for worker, told in sorted(workers.items()):
-            check_worker(address, worker, told, found["client"])
+        workers = {name: reported for name, reported in found["workers"].items() if reported}
+        for worker, reported in sorted(workers.items()):
+            check_worker(address, worker, reported, found["client"])
         return len(workers)
 
     def __enter__(self) -> Self:
@@ -205,7 +205,7 @@ def check_worker(
         )
 
 
-def _kind(told: Mapping[str, Any]) -> str:
-    version = told["packages"].get(_PACKAGE)
-    python = ".".join(str(told["host"]["python"]).split(".")[:2])
+def _kind(reported: Mapping[str, Any]) -> str:
+    version = reported["packages"].get(_PACKAGE)
+    python = ".".join(str(reported["host"]["python"]).split(".")[:2])
     return f"{f'tracekit {version}' if version else 'no tracekit'} on Python {python}"

@@ -310,12 +310,12 @@ class ApiServer:
         return self._put(kind, obj, held)
 
     def _put(self, kind: str, obj: Raw, held: Raw) -> Raw:
-        if kind == "pods" and _lives(held) and not _lives(obj):
+        if kind == "pods" and _is_alive(held) and not _is_alive(obj):
             self._living_pods[obj["metadata"]["namespace"]] -= 1
         return self.store.put(kind, obj)
 
     def _removed(self, kind: str, obj: Raw) -> Raw:
-        if kind == "pods" and _lives(obj):
+        if kind == "pods" and _is_alive(obj):
             self._living_pods[obj["metadata"]["namespace"]] -= 1
         return self.store.remove(kind, obj)
 
@@ -352,7 +352,7 @@ class ApiServer:
     def _delete_pod(self, held: Raw, grace_s: int | None) -> Raw:
         meta, spec = held["metadata"], held["spec"]
         grace = spec.get("terminationGracePeriodSeconds", 30) if grace_s is None else grace_s
-        if not _lives(held) or not spec.get("nodeName"):
+        if not _is_alive(held) or not spec.get("nodeName"):
             grace = 0
         if grace == 0 and not meta.get("finalizers"):
             return self._removed("pods", held)
@@ -404,7 +404,7 @@ class ApiServer:
             self.store.remove("namespaces", held)
 
 
-def _lives(pod: Raw) -> bool:
+def _is_alive(pod: Raw) -> bool:
     """Whether a pod counts for the quota: it has not finished."""
     return pod.get("status", {}).get("phase") not in ("Succeeded", "Failed")
 

@@ -56,10 +56,10 @@ def _stop(pod: _Pod) -> None:
 class Kubelet:
     """Every node of the cluster, and the scheduler."""
 
-    def __init__(self, server: ApiServer, lives: PodLifetimes, draws: Draws) -> None:
+    def __init__(self, server: ApiServer, lifetimes: PodLifetimes, draws: Draws) -> None:
         self._server = server
         self._loop = server.store.loop
-        self._lives = lives
+        self._lifetimes = lifetimes
         self._draws = draws
         self._pods: dict[str, _Pod] = {}
         self._ordinals: dict[str, int] = defaultdict(int)
@@ -141,7 +141,7 @@ class Kubelet:
             name=meta["name"],
             uid=meta["uid"],
             slot=slot,
-            life=self._lives.life_of(slot, obj),
+            life=self._lifetimes.life_of(slot, obj),
             containers=tuple(c["name"] for c in spec.get("containers", ())),
             restart_policy=spec.get("restartPolicy", "Always"),
         )

@@ -49,7 +49,7 @@ class Change(NamedTuple):
 
 
 class _Watcher(NamedTuple):
-    told: Callable[[Change], None]
+    handler: Callable[[Change], None]
     kinds: tuple[str, ...]
 
 
@@ -65,9 +65,9 @@ class Store:
         self._watchers: list[_Watcher] = []
         self._of_kind: dict[str, tuple[Callable[[Change], None], ...]] = {}
 
-    def watch(self, told: Callable[[Change], None], *kinds: str) -> Callable[[], None]:
+    def watch(self, handler: Callable[[Change], None], *kinds: str) -> Callable[[], None]:
         """Be told of each commit of these kinds (of all, without any); the answer ends it."""
-        watcher = _Watcher(told, kinds)
+        watcher = _Watcher(handler, kinds)
         self._watchers.append(watcher)
         self._of_kind.clear()
 
@@ -112,8 +112,8 @@ class Store:
     def _tell(self, kind: str, change: str, obj: Raw, before: Raw | None) -> None:
         watchers = self._of_kind.get(kind)
         if watchers is None:
-            watchers = tuple(w.told for w in self._watchers if not w.kinds or kind in w.kinds)
+            watchers = tuple(w.handler for w in self._watchers if not w.kinds or kind in w.kinds)
             self._of_kind[kind] = watchers
-        told = Change(kind, change, obj, self.revision, self.loop.now_ns, before)
+        news = Change(kind, change, obj, self.revision, self.loop.now_ns, before)
         for watcher in watchers:
-            watcher(told)
+            watcher(news)

@@ -43,7 +43,7 @@ class Reference(NamedTuple):
         return cls(kind, view.namespace, view.name, view.uid, api_version, str(view.rv))
 
 
-class _Told(NamedTuple):
+class _Recorded(NamedTuple):
     about: Reference
     type: str
     reason: str
@@ -72,7 +72,7 @@ class Broadcaster:
         self._server = server
         self._client = client
         self._component = component
-        self._buffer: deque[_Told] = deque()
+        self._buffer: deque[_Recorded] = deque()
         self._posting = False
         self._last_ns = 0
         self._aggregates: dict[tuple[object, ...], _Aggregate] = {}
@@ -85,7 +85,7 @@ class Broadcaster:
         self._last_ns = max(self._last_ns + 1, self._life.now_ns)
         if len(self._buffer) >= MAX_QUEUED:
             return
-        self._buffer.append(_Told(about, event_type, reason, message, self._last_ns))
+        self._buffer.append(_Recorded(about, event_type, reason, message, self._last_ns))
         if not self._posting:
             self._posting = True
             self._life.task(self._post_all)
@@ -96,39 +96,39 @@ class Broadcaster:
             self._post(self._buffer.popleft(), calls)
         self._posting = False
 
-    def _post(self, told: _Told, calls: Calls) -> None:
-        message, key = self._aggregated(told)
+    def _post(self, recorded: _Recorded, calls: Calls) -> None:
+        message, key = self._aggregated(recorded)
         known = self._known.get(key)
         if known is not None:
             known.count += 1
         else:
-            name = f"{told.about.name}.{told.at_ns:x}"
-            known = self._known[key] = _Known(name, 1, told.at_ns)
-        if self._is_spam(told):
+            name = f"{recorded.about.name}.{recorded.at_ns:x}"
+            known = self._known[key] = _Known(name, 1, recorded.at_ns)
+        if self._is_spam(recorded):
             return
         if known.count > 1:
-            reply = calls.call(lambda: self._patch(told, message, known))
+            reply = calls.call(lambda: self._patch(recorded, message, known))
             if reply:
                 return
-        calls.call(lambda: self._create(told, message, known))
+        calls.call(lambda: self._create(recorded, message, known))
 
-    def _aggregated(self, told: _Told) -> tuple[str, tuple[object, ...]]:
+    def _aggregated(self, recorded: _Recorded) -> tuple[str, tuple[object, ...]]:
         """The message to post, and the key under which repetitions are counted."""
-        about = told.about
-        group = (about.kind, about.namespace, about.name, about.uid, told.type, told.reason)
+        about = recorded.about
+        group = (about.kind, about.namespace, about.name, about.uid, recorded.type, recorded.reason)
         known = self._aggregates.get(group)
-        if known is None or told.at_ns - known.last_ns > _AGGREGATE_NS:
-            known = self._aggregates[group] = _Aggregate({}, told.at_ns)
-        known.messages[told.message] = None
-        known.last_ns = told.at_ns
+        if known is None or recorded.at_ns - known.last_ns > _AGGREGATE_NS:
+            known = self._aggregates[group] = _Aggregate({}, recorded.at_ns)
+        known.messages[recorded.message] = None
+        known.last_ns = recorded.at_ns
         if len(known.messages) < _AGGREGATE_MAX:
-            return told.message, (*group, told.message)
+            return recorded.message, (*group, recorded.message)
         # The set grows no further than its bound: one of its messages is forgotten.
         known.messages.pop(next(iter(known.messages)))
-        return f"{COMBINED}{told.message}", group
+        return f"{COMBINED}{recorded.message}", group
 
-    def _is_spam(self, told: _Told) -> bool:
-        about = told.about
+    def _is_spam(self, recorded: _Recorded) -> bool:
+        about = recorded.about
         key = (about.kind, about.namespace, about.name, about.uid)
         now_ns = self._life.now_ns
         bucket = self._spam.setdefault(key, SpamBucket(now_ns))
@@ -137,8 +137,8 @@ class Broadcaster:
         bucket.spend(1)
         return False
 
-    def _create(self, told: _Told, message: str, known: _Known) -> bool:
-        about = told.about
+    def _create(self, recorded: _Recorded, message: str, known: _Known) -> bool:
+        about = recorded.about
         body: Raw = {
             "metadata": {"name": known.name, "namespace": about.namespace},
             "involvedObject": {
@@ -149,23 +149,23 @@ class Broadcaster:
                 "apiVersion": about.api_version,
                 "resourceVersion": about.rv,
             },
-            "reason": told.reason,
+            "reason": recorded.reason,
             "message": message,
             "source": {"component": self._component},
             "firstTimestamp": time_text(known.first_ns),
-            "lastTimestamp": time_text(told.at_ns),
+            "lastTimestamp": time_text(recorded.at_ns),
             "count": known.count,
-            "type": told.type,
+            "type": recorded.type,
             "eventTime": None,
             "reportingComponent": self._component,
             "reportingInstance": "",
         }
         return self._server.create("events", body).ok
 
-    def _patch(self, told: _Told, message: str, known: _Known) -> bool:
+    def _patch(self, recorded: _Recorded, message: str, known: _Known) -> bool:
         def again(event: dict[str, Any]) -> None:
             event["count"] = known.count
             event["message"] = message
-            event["lastTimestamp"] = time_text(told.at_ns)
+            event["lastTimestamp"] = time_text(recorded.at_ns)
 
-        return self._server.change("events", told.about.namespace, known.name, again).ok
+        return self._server.change("events", recorded.about.namespace, known.name, again).ok

@@ -95,7 +95,7 @@ class _Simulation:
         self._server = ApiServer(self._store, ApiRules.of(era), StatusValidation.of(era), draws)
         self._server.refusals = list(world.refusals)
         self._server.pod_quota = dict(world.pod_quota)
-        self._kubelet = Kubelet(self._server, world.lives, draws)
+        self._kubelet = Kubelet(self._server, world.lifetimes, draws)
         GarbageCollector(self._server, draws)
         NamespaceController(self._server, draws)
         self._manager = ControllerManager(
@@ -103,7 +103,7 @@ class _Simulation:
         )
         self._draws = draws
         self._run = Run()
-        self._told_ns = dict.fromkeys(STREAMS, 0)
+        self._reported_ns = dict.fromkeys(STREAMS, 0)
         #: Deletions that wait until their Job has ended.
         self._until_end: dict[tuple[str, str], DeleteObject] = {}
         #: Those whose Job has ended, until it is gone.
@@ -165,13 +165,13 @@ class _Simulation:
             for obj in self._store.all(stream):
                 self._row(at_ns, stream, "LIST", {**obj, "kind": kind, "apiVersion": version})
             self._row(at_ns, stream, "LIST_END", head)
-            self._told_ns[stream] = at_ns
+            self._reported_ns[stream] = at_ns
         self._store.watch(self._see, *STREAMS)
 
     def _see(self, change: Change) -> None:
         lag_ns = self._draws.record_lag_ns(change.kind)
-        at_ns = max(self._told_ns[change.kind], change.at_ns + lag_ns)
-        self._told_ns[change.kind] = at_ns
+        at_ns = max(self._reported_ns[change.kind], change.at_ns + lag_ns)
+        self._reported_ns[change.kind] = at_ns
         self._row(at_ns, change.kind, change.type, change.obj)
 
     def _row(self, at_ns: int, stream: str, row_type: str, obj: Mapping[str, Any]) -> None:

@@ -191,11 +191,11 @@ def world_of(workload: Workload) -> World:
     def at(value: Duration, where: str) -> int:
         return start_ns + nanoseconds(value, where)
 
-    lives = PlannedLifetimes()
+    lifetimes = PlannedLifetimes()
     writes: list[UserWrite] = []
     for kind, objects in (("jobs", workload.jobs), ("cronjobs", workload.cron_jobs)):
         for obj in objects:
-            writes += _creations(kind, obj, at(obj.at, f"{kind} {obj.name}"), lives)
+            writes += _creations(kind, obj, at(obj.at, f"{kind} {obj.name}"), lifetimes)
     writes += [
         _action(action, at(action.at, f"action on {action.target}")) for action in workload.actions
     ]
@@ -205,7 +205,7 @@ def world_of(workload: Workload) -> World:
         start_ns,
         end_ns,
         tuple(writes),
-        lives,
+        lifetimes,
         refusals=tuple(
             Refusal(
                 refuse.kind,
@@ -264,7 +264,7 @@ def _span(value: Delay, where: str) -> Span:
 
 
 def _creations(
-    kind: str, obj: Object, first_ns: int, lives: PlannedLifetimes
+    kind: str, obj: Object, first_ns: int, lifetimes: PlannedLifetimes
 ) -> Iterator[UserWrite]:
     if not 1 <= obj.count <= _COPIES_MAX:
         raise UsageError(f"{kind} {obj.name}: count must lie between 1 and {_COPIES_MAX:,}")
@@ -276,7 +276,7 @@ def _creations(
             meta["labels"] = dict(obj.labels)
         if obj.annotations:
             meta["annotations"] = dict(obj.annotations)
-        lives.plan(kind, obj.namespace, name, obj.pods)
+        lifetimes.plan(kind, obj.namespace, name, obj.pods)
         body = {"metadata": meta, "spec": _with_container(kind, obj.spec)}
         yield CreateObject(first_ns + number * every_ns, kind, body)
 

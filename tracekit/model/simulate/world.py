@@ -112,7 +112,7 @@ class World(Struct, frozen=True):
     start_ns: int
     end_ns: int
     writes: Sequence[UserWrite] = ()
-    lives: PodLifetimes = field(default_factory=SameLife)
+    lifetimes: PodLifetimes = field(default_factory=SameLife)
     refusals: Sequence[Refusal] = ()
     #: namespace -> pods that may live in it at a time.
     pod_quota: Mapping[str, int] = field(default_factory=dict)

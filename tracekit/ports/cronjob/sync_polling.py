@@ -106,8 +106,8 @@ class _Pass:
                 )
             elif known and state is not None:
                 self._drop(job.uid)
-                told = f", status: {state}" if self.era.completed_event_names_status else ""
-                self.recorder.note("SawCompletedJob", f"Saw completed job: {job.name}{told}")
+                suffix = f", status: {state}" if self.era.completed_event_names_status else ""
+                self.recorder.note("SawCompletedJob", f"Saw completed job: {job.name}{suffix}")
         for ref in self.cron_job.status.active:
             if ref.uid not in children:
                 self.recorder.note("MissingJob", f"Active job went missing: {ref.name}")

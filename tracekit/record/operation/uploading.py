@@ -107,7 +107,7 @@ class Uploader:
                 self._known[trace.name] = _Up({name: info.size for name, info in there.items()})
             up = self._known[trace.name]
             # Read before the segments are listed: so they tell of nothing that is not up yet.
-            told = {name: _content(trace / name) for name in (MANIFEST_NAME, HEADER_NAME)}
+            contents = {name: _content(trace / name) for name in (MANIFEST_NAME, HEADER_NAME)}
             live, _ = split_covered(all_segments(trace))
             for segment in live:
                 name, content = segment.path.name, None
@@ -117,7 +117,7 @@ class Uploader:
                         return  # merged just now: the next time
                     _put(store, f"{place}/{LOG_DIR}/{name}", content)
                     up.segments[name] = len(content)
-            for name, content in told.items():
+            for name, content in contents.items():
                 if content is not None and up.small.get(name) != content:
                     _put(store, f"{place}/{name}", content)
                     up.small[name] = content

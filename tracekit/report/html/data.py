@@ -16,10 +16,10 @@ from tracekit.base.time_input import ALWAYS, TimeRange
 from tracekit.report.conclusion import job_conclusions
 from tracekit.report.html.about import About, Row
 from tracekit.report.html.diffs import changes
+from tracekit.report.html.happenings import happenings, writes
 from tracekit.report.html.lanes import cron_lanes, finding_row, pod_diffs
 from tracekit.report.html.narratives import Narratives
 from tracekit.report.html.scope import Key, Scope, scope_of
-from tracekit.report.html.told import happenings, writes
 from tracekit.sql.diagnosed import facts_from
 from tracekit.sql.session import Session
 
@@ -92,11 +92,11 @@ def put_details(about: About, drawn: Drawn) -> None:
     _attach(jobs, "history", _history(about.each, ms, problems))
     _attach(jobs, "events", _events(about.each, ms))
     _attach(jobs, "logs", _logs(about.rows, ms))
-    accounts = Narratives(
+    narratives = Narratives(
         about.session, about.facts, about.found, about.scope.jobs, drawn.conclusions, problems
     )
     for job in jobs.values():
-        job["account"] = accounts.of_job(job["namespace"], job["job"], ms)
+        job["account"] = narratives.of_job(job["namespace"], job["job"], ms)
 
 
 def overview(about: About, drawn: Drawn, title: str | None = None) -> dict[str, Any]:
@@ -168,16 +168,16 @@ def _jobs(
     ask: Any, ms: Any, pods: Mapping[Any, Sequence[Any]]
 ) -> tuple[dict[tuple[str, str, str], Row], dict[Key, str]]:
     """The Jobs, oldest first, and what came of each name in one sentence."""
-    found, lives = {}, []
+    found, job_rows = {}, []
     for row in ask(_JOBS):
         key = (row["trace"], row["namespace"], row["job_uid"])
-        lives.append({**row, "pods": row["pod_count"], "exit_codes": _exit_codes(pods.get(key))})
+        job_rows.append({**row, "pods": row["pod_count"], "exit_codes": _exit_codes(pods.get(key))})
         for name in _TOLD_IN_WORDS:
             del row[name]
         for name in ("created", "started", "finished", "gone"):
             row[name] = ms(row[name])
         found[key] = row
-    return found, job_conclusions(lives)
+    return found, job_conclusions(job_rows)
 
 
 def _exit_codes(pods: Sequence[Any] | None) -> dict[int, int]:
@@ -196,12 +196,12 @@ def _pods(each: Each, ms: Any) -> dict[Any, list[Any]]:
         code = codes.get(phase, len(PHASES) - 1)
         spans[trace, namespace, uid].append([code, ms(from_ns), ms(until_ns)])
     pods: defaultdict[Any, list[Any]] = defaultdict(list)
-    for trace, namespace, job_uid, uid, *told in each(
+    for trace, namespace, job_uid, uid, *rest in each(
         "SELECT trace, namespace, job_uid, pod_uid, pod, index, attempt, node, phase, exit_code, "
         "reason, ended_by, restarts, queue_s, run_s "
         "FROM attempts WHERE {where} ORDER BY created_at, index, attempt, pod"
     ):
-        pods[trace, namespace, job_uid].append([uid, *told, spans[trace, namespace, uid]])
+        pods[trace, namespace, job_uid].append([uid, *rest, spans[trace, namespace, uid]])
     return pods
 
 
@@ -235,18 +235,18 @@ def _actions(
             owner = owners.get((trace, namespace, uid)) if kind == "Pod" else uid
             found[trace, namespace, owner].append([ms(at_ns), action, name, actor, rv])
         if edit:
-            told = {"namespace": namespace, "kind": kind, "object": name, "at_ns": at_ns}
-            edits.append({**told, "action": action, "actor": actor})
+            rest = {"namespace": namespace, "kind": kind, "object": name, "at_ns": at_ns}
+            edits.append({**rest, "action": action, "actor": actor})
     return found, edits
 
 
 def _events(each: Each, ms: Any) -> dict[Any, list[Any]]:
     found: defaultdict[Any, list[Any]] = defaultdict(list)
-    for trace, namespace, uid, at_ns, *told in each(
+    for trace, namespace, uid, at_ns, *rest in each(
         "SELECT trace, namespace, object_uid, epoch_ns(seen_at) AS at_ns, event_type, reason, "
         "message, count FROM k8s_events WHERE {where} AND kind = 'Job' ORDER BY seen_at"
     ):
-        found[trace, namespace, uid].append([ms(at_ns), *told])
+        found[trace, namespace, uid].append([ms(at_ns), *rest])
     return found
 
 
@@ -270,11 +270,11 @@ def _logs(ask: Any, ms: Any) -> dict[Any, list[Any]]:
 def _history(each: Each, ms: Any, problems: list[str]) -> dict[Any, list[Any]]:
     diffs = _diffs(each, problems)
     found: defaultdict[Any, list[Any]] = defaultdict(list)
-    for trace, seq, namespace, uid, at_ns, *told in each(
+    for trace, seq, namespace, uid, at_ns, *rest in each(
         "SELECT trace, seq, namespace, job_uid, epoch_ns(seen_at) AS at_ns, rv, changes, writer "
         "FROM job_history WHERE {where} ORDER BY rv, seq"
     ):
-        found[trace, namespace, uid].append([ms(at_ns), *told, diffs.get((trace, seq), [])])
+        found[trace, namespace, uid].append([ms(at_ns), *rest, diffs.get((trace, seq), [])])
     return found
 
 
@@ -290,8 +290,8 @@ def _diffs(each: Each, problems: list[str]) -> dict[tuple[str, int], list[Any]]:
             "the report would be too large with every object diff: ask for one Job to see its"
         )
 
-    told = changes(rows, 4, itemgetter(0, 2, 3), MAX_DIFF_ENTRIES, full)
-    return {(trace, seq): changed for (trace, seq, *_), changed in told}
+    rest = changes(rows, 4, itemgetter(0, 2, 3), MAX_DIFF_ENTRIES, full)
+    return {(trace, seq): changed for (trace, seq, *_), changed in rest}
 
 
 def _divergences(divergent: Iterable[Row], ms: Any) -> dict[Any, list[Any]]:

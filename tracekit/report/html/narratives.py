@@ -16,7 +16,7 @@ from tracekit.check.replay.feed import COLUMNS
 from tracekit.check.verdict import Judgement
 from tracekit.judge.clocks import on_clock
 from tracekit.judge.run_context import whole_context
-from tracekit.report.narrative import Account, narrative_of_job
+from tracekit.report.narrative import Narrative, narrative_of_job
 from tracekit.report.narrative_others import add_judgements, add_restarts
 from tracekit.sql.computed import era_of
 from tracekit.sql.session import Session
@@ -45,12 +45,12 @@ class Narratives:
     ) -> None:
         """`jobs` are those that the report is about; None: all. What came of each is known."""
         self._conclusions = conclusions
-        self._accounts: dict[Key, Account] = {}
+        self._narratives: dict[Key, Narrative] = {}
         if facts.not_judged is None and not session.problems and session.sources:
             order = _order(facts, found, jobs)
             self._judge(session, facts, set(order[:MAX_ACCOUNTS]))
-            left = len(order) - len(self._accounts)
-            if self._accounts and left > 0:
+            left = len(order) - len(self._narratives)
+            if self._narratives and left > 0:
                 problems.append(
                     f"{left:,} Jobs have no account here, as those in trouble come first: "
                     "tracekit explain tells each"
@@ -58,16 +58,16 @@ class Narratives:
 
     def of_job(self, namespace: str, name: str, ms: Milliseconds) -> Mapping[str, Any] | None:
         """One Job's account as plain data; None where it had no room."""
-        account = self._accounts.get((namespace, name))
-        if account is None:
+        narrative = self._narratives.get((namespace, name))
+        if narrative is None:
             return None
         return {
             "steps": [
                 [ms(step.at_ns), step.rv, step.who, step.what, list(step.details), step.verdict]
-                for step in account.steps
+                for step in narrative.steps
             ],
-            "opening": account.opening,
-            "closing": account.closing,
+            "opening": narrative.opening,
+            "closing": narrative.closing,
         }
 
     def _judge(self, session: Session, facts: Facts, wanted: set[Key]) -> None:
@@ -92,12 +92,12 @@ class Narratives:
             mine = about.get(key, [])
             ours = tuple(j for j in mine if j.controller == "job")
             known = with_forced(replace(judged, judgements=ours), rules, around)
-            account = narrative_of_job(known, mine)
-            add_judgements(account, [j for j in mine if j.controller != "job"])
-            add_restarts(account, around.restarts)
-            account.opening = self._conclusions.get(key, "")
-            steps += len(account.steps)
-            self._accounts[key] = account
+            narrative = narrative_of_job(known, mine)
+            add_judgements(narrative, [j for j in mine if j.controller != "job"])
+            add_restarts(narrative, around.restarts)
+            narrative.opening = self._conclusions.get(key, "")
+            steps += len(narrative.steps)
+            self._narratives[key] = narrative
 
 
 def _order(facts: Facts, found: Sequence[Finding], jobs: frozenset[Key] | None) -> list[Key]:

@@ -30,8 +30,8 @@ _LEVEL = 6
 SERVED = "connect-src 'self'; "
 #: The script in its parts, in order: one function around all of them.
 SCRIPTS = (
-    "core.js", "asked.js", "overview.js", "rows.js", "timeline.js", "details.js", "told.js",
-    "hands.js",
+    "core.js", "asked.js", "overview.js", "rows.js", "timeline.js", "details.js", "happenings.js",
+    "actions.js",
 )  # fmt: skip
 WHATIF_SCRIPTS = ("core.js", "whatif.js")
 

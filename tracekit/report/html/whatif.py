@@ -144,7 +144,7 @@ def _job_courses(answer: JobAnswer, answers: Answers) -> dict[str, Any]:
     span_ns = max(
         [1_000 * _MS]
         + [int((course.finished_after_s or 0) * 1_000) * _MS for _, course, _, _ in sides]
-        + [_lane_end(lane) - born_ns for _, course, own, _ in sides for lane in _told(course, own)]
+        + [_lane_end(lane) - born_ns for _, course, own, _ in sides for lane in _lanes(course, own)]
     )
     courses = [_job_course(*side, born_ns, span_ns) for side in sides]
     if answer.target is not None:
@@ -152,7 +152,7 @@ def _job_courses(answer: JobAnswer, answers: Answers) -> dict[str, Any]:
     return {"span_ms": span_ns // _MS, "courses": courses}
 
 
-def _told(course: JobCourse, lanes: Sequence[PodLane]) -> Sequence[PodLane]:
+def _lanes(course: JobCourse, lanes: Sequence[PodLane]) -> Sequence[PodLane]:
     """The lanes whose end matters to the scale: those of a Job that ended, ended pods of others."""
     return [lane for lane in lanes if course.ended is not None or lane.ended is not None]
 

@@ -18,10 +18,10 @@ from tracekit.base.errors import UsageError
 from tracekit.base.time_input import ALWAYS, TimeRange
 from tracekit.report.html.about import About
 from tracekit.report.html.data import drawn_of, overview, put_details
+from tracekit.report.html.happenings import MAX_AT_ONCE, happenings_within, looked_at, writes_within
 from tracekit.report.html.lanes import pod_diffs
 from tracekit.report.html.packed import details_of, drawn
 from tracekit.report.html.scope import Key, Scope, scope_of
-from tracekit.report.html.told import MAX_AT_ONCE, happenings_within, looked_at, writes_within
 from tracekit.sql.diagnosed import facts_from
 from tracekit.sql.session import Session
 
@@ -124,9 +124,9 @@ class Answers:
         about = About(self._session, scope, self._facts)
         about.start_ns = int(asked.get("start") or about.start_ns)
         about.found = self._whole.found
-        told = drawn_of(about)
-        put_details(about, told)
-        (found,) = (job for job in told.jobs.values() if job["job_uid"] == asked["uid"])
+        window = drawn_of(about)
+        put_details(about, window)
+        (found,) = (job for job in window.jobs.values() if job["job_uid"] == asked["uid"])
         for name in ("history", "events", "logs", "actions"):
             found[name] = found[name][:MAX_ROWS]
         return details_of(found, pod_diffs(about))
@@ -135,19 +135,19 @@ class Answers:
         """What happened in a time, in order; `until` is where an answer ends that is too long."""
         about = self._about(asked)
         times = _question(asked).times
-        told = looked_at(about, times)
+        window = looked_at(about, times)
         troubles = bool(asked.get("troubles"))
-        rows, count = happenings_within(about, told, MAX_AT_ONCE, troubles=troubles)
-        return {"rows": rows, "count": count, "until": _end(about, told, times)}
+        rows, count = happenings_within(about, window, MAX_AT_ONCE, troubles=troubles)
+        return {"rows": rows, "count": count, "until": _end(about, window, times)}
 
     def writes(self, asked: Mapping[str, str]) -> dict[str, Any]:
         """Who wrote what in a time, in order, and how much everybody wrote then."""
         about = self._about(asked)
         times = _question(asked).times
-        told = looked_at(about, times)
+        window = looked_at(about, times)
         actor = asked.get("actor") or None
-        rows, count, actors = writes_within(about, told, MAX_AT_ONCE, actor=actor)
-        until = _end(about, told, times)
+        rows, count, actors = writes_within(about, window, MAX_AT_ONCE, actor=actor)
+        until = _end(about, window, times)
         return {"rows": rows, "count": count, "actors": actors, "until": until}
 
     def _about(self, asked: Mapping[str, str]) -> About:
@@ -168,8 +168,8 @@ class Answers:
         )
 
 
-def _end(about: About, told: TimeRange, times: TimeRange) -> float | None:
-    return None if told == times else about.ms(told.until_ns)
+def _end(about: About, window: TimeRange, times: TimeRange) -> float | None:
+    return None if window == times else about.ms(window.until_ns)
 
 
 def _question(asked: Mapping[str, str]) -> Question:

@@ -92,10 +92,10 @@ def _damaged(path: Path, error: Exception) -> TraceFormatError:
 
 def write_manifest(trace: Path, manifest: Manifest) -> None:
     """Replace the manifest of the trace."""
-    told: dict[str, Any] = {"rows": manifest.rows, "trace": manifest.trace}
+    sealed: dict[str, Any] = {"rows": manifest.rows, "trace": manifest.trace}
     if manifest.namespaces is not None and len(manifest.namespaces) <= _NAMESPACES_MAX:
-        told["namespaces"] = sorted(manifest.namespaces)
-    document = sealed_document(told)
+        sealed["namespaces"] = sorted(manifest.namespaces)
+    document = sealed_document(sealed)
     # The rename need not survive a power cut: an older manifest only promises less.
     content = json.dumps(document).encode() + b"\n"
     replace_file(trace / MANIFEST_NAME, content, durable_name=False)

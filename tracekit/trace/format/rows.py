@@ -77,8 +77,11 @@ class RowBuffer:
     ) -> None:
         """Add states of one stream that are in columns already, from a position in it on."""
         rows = batch.num_rows
-        told = {"seq": seqs, "stream_pos": pa.array(range(position, position + rows), pa.int64())}
-        arrays = [told[c.name] if c.name in told else batch.column(c.name) for c in COLUMNS]
+        reported = {
+            "seq": seqs,
+            "stream_pos": pa.array(range(position, position + rows), pa.int64()),
+        }
+        arrays = [reported[c.name] if c.name in reported else batch.column(c.name) for c in COLUMNS]
         self._batches.append(pa.RecordBatch.from_arrays(arrays, schema=MEMORY_SCHEMA))
         self.rows += rows
         self.raw_bytes += raw_bytes
@@ -106,7 +109,7 @@ class RowBuffer:
             *envelope, objects = zip(*typed_rows, strict=True)
             columns: dict[str, Any] = dict(zip(_ENVELOPE, envelope, strict=True))
             columns["stream"] = [stream] * len(objects)
-            columns |= _told_by(self._origins[stream])
+            columns |= _columns_of(self._origins[stream])
             self._batch(len(objects), columns | columns_of(stream, objects))
         self._rows.clear()
         self._typed.clear()
@@ -118,7 +121,7 @@ class RowBuffer:
         self._batches.append(pa.RecordBatch.from_arrays(arrays, schema=MEMORY_SCHEMA))
 
 
-def _told_by(origins: Sequence[Origin | None]) -> dict[str, Any]:
+def _columns_of(origins: Sequence[Origin | None]) -> dict[str, Any]:
     if not any(origins):
         return {}
     rows = [_WATCHED if origin is None else astuple(origin) for origin in origins]

@@ -385,8 +385,8 @@ def _container(item: api_fields.Container, *, init: bool) -> tuple[Any, ...]:
             name, detail = "running", states.running
         elif states.waiting is not None:
             name, detail = "waiting", states.waiting
-    told = _NO_DETAIL if detail is None else astuple(detail)
-    return (item.name, init, item.restart_count, name, *told)
+    details = _NO_DETAIL if detail is None else astuple(detail)
+    return (item.name, init, item.restart_count, name, *details)
 
 
 def _events(objects: Sequence[Any], columns: Columns) -> None:

@@ -177,10 +177,10 @@ class _Part:
         """What is to be looked at of each row."""
         stream = self.stream
         names = ("type", "rv", "uid", "name", "namespace")
-        told = (self.batch.column(name).to_pylist() for name in names)
+        cells = (self.batch.column(name).to_pylist() for name in names)
         return [
             Seen(stream, _TYPES[kind], rv, uid, name, recv_ns, namespace)
-            for kind, rv, uid, name, namespace, recv_ns in zip(*told, self.times, strict=True)
+            for kind, rv, uid, name, namespace, recv_ns in zip(*cells, self.times, strict=True)
         ]
 
     def run(self) -> Run:

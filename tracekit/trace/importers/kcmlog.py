@@ -118,10 +118,10 @@ class KcmLogReader:
         return self.result.beside_ns[1] if self.result.beside_ns is not None else None
 
     def _take(self, line: Line) -> None:
-        told = self._configuration(line)
+        reported = self._configuration(line)
         call = call_of(line)
         if call is None:
-            if not told:
+            if not reported:
                 self.result.problems["lines about other things, left out"] += 1
             return
         between = self.result.beside_ns

@@ -65,7 +65,7 @@ class Merged:
     #: By how much each recorder's clock was put right.
     shifts_ns: list[int] = field(default_factory=list)
     #: States in a list that a recorder who was watching then had not been told.
-    untold: int = 0
+    unreported: int = 0
 
 
 @dataclass(slots=True)
@@ -261,7 +261,7 @@ def _choose_rows(plan: _Plan, receipts: Sequence[Mapping[Observation, Row]], fou
             known = plan.best.get(key)
             if known is None or receipt < known:
                 plan.best[key] = receipt
-    found.untold = sum(1 for key in listed if key not in plan.best and key not in kept)
+    found.unreported = sum(1 for key in listed if key not in plan.best and key not in kept)
     _order(plan)
 
 

@@ -354,8 +354,8 @@ def _tell(place: Path, result: ImportResult) -> None:
 
 def _limits(result: ImportResult) -> dict[str, str]:
     """What the source as a whole does not tell, as it stands in the header's scope."""
-    told = {"times": result.times, "unlisted": result.unlisted}
-    return {name: why for name, why in told.items() if why}
+    reported = {"times": result.times, "unlisted": result.unlisted}
+    return {name: why for name, why in reported.items() if why}
 
 
 def _combined(request: ImportRequest, traces: Sequence[Path], place: Path) -> ImportResult:

@@ -317,10 +317,10 @@ class SegmentFile:
     def _bounds(self, group: int, name: str) -> Bounds:
         known = self._known_bounds.get((group, name))
         if known is None:
-            known = self._known_bounds[group, name] = self._told_bounds(group, name)
+            known = self._known_bounds[group, name] = self._stated_bounds(group, name)
         return known
 
-    def _told_bounds(self, group: int, name: str) -> Bounds:
+    def _stated_bounds(self, group: int, name: str) -> Bounds:
         leaf = self._leaves.get(name, self._leaves.get(ARRIVAL + name))
         if leaf is None:
             return Bounds()

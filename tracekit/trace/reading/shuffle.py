@@ -86,11 +86,11 @@ class Wanters(Struct, frozen=True, dict=True):
             if number is not None:
                 own[number].append(table.slice(start, end - start))
             start = end
-        loose = table.filter(pc.is_null(table["job"]))
+        jobless = table.filter(pc.is_null(table["job"]))
         for number, keys in enumerate(self.keys):
-            if loose.num_rows and keys.namespaces:
+            if jobless.num_rows and keys.namespaces:
                 wanted = pa.array(keys.namespaces, pa.string())
-                own[number].append(loose.filter(pc.is_in(loose["namespace"], value_set=wanted)))
+                own[number].append(jobless.filter(pc.is_in(jobless["namespace"], value_set=wanted)))
             if own[number] and (found := pa.concat_tables(own[number])).num_rows:
                 yield number, found.combine_chunks()
 

@@ -91,7 +91,7 @@ class Body(msgspec.Struct, gc=False):
     details: Details | None = None
 
 
-class Told(msgspec.Struct, array_like=True, gc=False, frozen=True):
+class BodyFacts(msgspec.Struct, array_like=True, gc=False, frozen=True):
     """What is read of an answer that is the whole object, so that few are parsed twice."""
 
     kind: str
@@ -101,14 +101,14 @@ class Told(msgspec.Struct, array_like=True, gc=False, frozen=True):
     is_gone: bool
 
 
-def told_by(body: Body) -> Told:
+def facts_of(body: Body) -> BodyFacts:
     """What the outermost fields of an object tell."""
     meta = body.metadata or Metadata()
     keepers = [bytes(raw) for raw in (meta.finalizers, meta.grace)]
     is_gone = len(memoryview(meta.deleted)) > 0 and not any(
         orjson.loads(keeper) for keeper in keepers if keeper
     )
-    return Told(body.kind or "", number_of(meta.resource_version), meta.uid, is_gone)
+    return BodyFacts(body.kind or "", number_of(meta.resource_version), meta.uid, is_gone)
 
 
 class Entry(msgspec.Struct, gc=False, omit_defaults=True):
@@ -135,7 +135,7 @@ class Entry(msgspec.Struct, gc=False, omit_defaults=True):
     server: int = msgspec.field(default=0, name="tracekit/server")
     shift_ns: int = msgspec.field(default=0, name="tracekit/shift")
     #: What its answer tells, if that is the whole object; not of the log.
-    told: Told | None = msgspec.field(default=None, name="tracekit/told")
+    facts: BodyFacts | None = msgspec.field(default=None, name="tracekit/told")
 
     @property
     def stream(self) -> str | None:
@@ -242,17 +242,17 @@ class _Kept(msgspec.Struct, array_like=True, gc=False):
     received: str | None
     at: str | None
     server: int
-    told: Told | None = None
+    facts: BodyFacts | None = None
 
 
 _pack = msgspec.msgpack.Encoder().encode
 _unpack = msgspec.msgpack.Decoder(_Kept).decode
 
 
-def pack_entry(entry: Entry, told: Told | None = None) -> bytes:
+def pack_entry(entry: Entry, facts: BodyFacts | None = None) -> bytes:
     """The entry as bytes; of one whose answer is the whole object the request's body goes.
 
-    `told`: what that object tells.
+    `facts`: what that object tells.
     """
     return _pack(
         _Kept(
@@ -264,12 +264,12 @@ def pack_entry(entry: Entry, told: Told | None = None) -> bytes:
             entry.agent,
             entry.ref,
             entry.answer,
-            b"" if told is not None else bytes(memoryview(entry.request)),
+            b"" if facts is not None else bytes(memoryview(entry.request)),
             bytes(memoryview(entry.response)),
             entry.received or entry.timestamp,
             entry.at or entry.timestamp,
             entry.server,
-            told,
+            facts,
         )
     )
 
@@ -294,10 +294,10 @@ def unpack_entry(data: bytes, shifts_ns: Mapping[int, int]) -> Entry:
         at=kept.at,
         server=kept.server,
         shift_ns=shifts_ns.get(kept.server, 0),
-        told=kept.told,
+        facts=kept.facts,
     )
 
 
 def as_logged(entry: Entry) -> bytes:
     """The entry as JSON again: of all its fields those that an import reads."""
-    return _encode(msgspec.structs.replace(entry, server=0, shift_ns=0, told=None))
+    return _encode(msgspec.structs.replace(entry, server=0, shift_ns=0, facts=None))

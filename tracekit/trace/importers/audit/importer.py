@@ -32,8 +32,8 @@ from tracekit.trace.importers.audit.entry import (
     Entry,
     decode_entry,
     document,
+    facts_of,
     pack_entry,
-    told_by,
     unpack_entry,
 )
 from tracekit.trace.importers.audit.objects import Step, steps_of
@@ -202,7 +202,7 @@ class AuditReader:
                     created=entry.verb == "create",
                 )
         whole = body is not None and body.kind == STREAM_KINDS[stream]
-        packed = pack_entry(entry, told_by(body) if whole and body is not None else None)
+        packed = pack_entry(entry, facts_of(body) if whole and body is not None else None)
         self._entries.add((stream, namespace, name, at_ns, entry.audit_id), packed)
 
     def _later(self, stream: str, entry: Entry, name: str) -> None:

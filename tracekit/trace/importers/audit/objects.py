@@ -186,10 +186,10 @@ class _Parsed:
 
     @classmethod
     def of(cls, stream: str, entry: Entry) -> _Parsed:
-        told = entry.told
-        if told is not None:
-            held = Held(None, told.uid, entry.response)
-            return cls(entry, held, told.kind, told.rv, told.uid, told.is_gone)
+        facts = entry.facts
+        if facts is not None:
+            held = Held(None, facts.uid, entry.response)
+            return cls(entry, held, facts.kind, facts.rv, facts.uid, facts.is_gone)
         obj = document(entry.response)
         kind = obj.get("kind") if obj is not None else None
         meta = metadata_of(obj)
@@ -229,11 +229,11 @@ def _take(
     if entry.code is None or entry.code >= _BAD_REQUEST:
         _call(state, entry, "refused")
         return
-    told = _tells_revision(state, body)
+    facts = _tells_revision(state, body)
     if entry.verb in LOOKS:
         _look(state, body)
         return
-    if told:
+    if facts:
         _call(state, entry, "without effect")
         return
     subresource = entry.ref.subresource if entry.ref is not None else ""
@@ -301,7 +301,7 @@ def _unanswered(stream: str, state: _State, entry: Entry) -> None:
         return
     base = number_of(base_of(body))
     if base is not None:
-        known = _told_by_base(state, made, base)
+        known = _built_on_base(state, made, base)
     meta = metadata_of(made)
     if known is not None and {**made, "metadata": {**meta, "resourceVersion": ""}} == _without_rv(
         known
@@ -314,7 +314,7 @@ def _unanswered(stream: str, state: _State, entry: Entry) -> None:
         _state(state, entry, row_type, made, rv=None, derived_from=entry.verb)
 
 
-def _told_by_base(state: _State, made: Raw, base: int) -> Raw | None:
+def _built_on_base(state: _State, made: Raw, base: int) -> Raw | None:
     """What an update tells of the state before it: its revision, and all but its status."""
     if state.created is not None and state.held is None:
         created, state.created = state.created, None
@@ -530,9 +530,9 @@ def _marked(state: _State, entry: Entry, later: _Later) -> None:
     if "deletionTimestamp" in shown and shown.get("deletionGracePeriodSeconds"):
         mark = {name: shown.get(name) for name in mark}
     if following is not None and following.obj is not None:
-        told = _with_disruption(obj, following.obj)
-        if told is not obj:
-            obj = _without_rv(told)
+        facts = _with_disruption(obj, following.obj)
+        if facts is not obj:
+            obj = _without_rv(facts)
             _state(state, entry, RowType.MODIFIED, obj, rv=None, derived_from=DISRUPTION)
     marked = {**obj, "metadata": {**meta, **mark}}
     _state(state, entry, RowType.MODIFIED, _without_rv(marked), rv=None, derived_from=MARK)
