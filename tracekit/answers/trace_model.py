@@ -142,6 +142,13 @@ class Life:
         return bool(self.first.row["type"] == "ADDED")
 
     @cached_property
+    def created_ns(self) -> int:
+        """When it was created, whole seconds where its creation was not seen."""
+        if self.seen_from_birth:
+            return self.first.at_ns
+        return int(self.first.row["created_ns"] or self.first.at_ns)
+
+    @cached_property
     def gone_ns(self) -> int | None:
         """When its end was received."""
         return next((s.at_ns for s in self.states if s.gone), None)
@@ -199,6 +206,17 @@ class Pod(Life):
         """When that was received."""
         end = self.end
         return None if end is None else end.at_ns
+
+    @cached_property
+    def ended_alone(self) -> bool:
+        """Whether it ended while nobody had asked for its deletion: by an error of its own."""
+        return self.end is not None and self.end.row["deleted_ns"] is None
+
+    @cached_property
+    def over_ns(self) -> int:
+        """When it ended: by its containers, where the look came later; 0 while it has not."""
+        ends = [int(c["finished_ns"] or 0) for c in self.last.row["containers"] or ()]
+        return min(max(ends, default=0) or self.ended_ns or 0, self.ended_ns or 0)
 
     @property
     def phase(self) -> str:
@@ -299,13 +317,6 @@ class Job(Life):
     def failure(self) -> Mapping[str, Any] | None:
         """The condition Failed."""
         return next((c for s in self.states if (c := s.true("Failed"))), None)
-
-    @cached_property
-    def created_ns(self) -> int:
-        """When it was created, whole seconds where its creation was not seen."""
-        if self.seen_from_birth:
-            return self.first.at_ns
-        return int(self.first.row["created_ns"] or self.first.at_ns)
 
 
 class CronJob(Life):

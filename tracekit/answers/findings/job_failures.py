@@ -21,6 +21,7 @@ _WORDS_LINES = 5
 _WORDS_SHOWN = 3
 _SIGKILL, _SIGTERM = 137, 143
 _LOGS = "Read the logs of the pods that are named, as long as they are there."
+_GONE = "The pods are gone, and their logs with them: keep logs outside the pods."
 
 EXITED = Rule(
     "TK401", "failed: its containers ended with an error", Severity.WARNING,
@@ -61,8 +62,8 @@ PENDING_DEADLINE = Rule(
 )  # fmt: skip
 SAME_EXIT = Rule(
     "TK407", "failed: every retry ended with the same exit code", Severity.WARNING,
-    "The Job failed by its backoffLimit, and two pods or more ended in phase Failed, all with one "
-    "exit code.",
+    "The Job failed by its backoffLimit, and two pods or more ended in phase Failed one after the "
+    "other (a later one was created after an earlier one had ended), all with one exit code.",
     "A Job that fails by design.",
     "The error does not go away by itself: a podFailurePolicy with FailJob on this exit code "
     "spares the retries. " + _LOGS, rank=18,
@@ -265,12 +266,14 @@ def _by_pods(job: Job, reason: str, dead: list[Pod], endings: list[Ending]) -> t
     return _by_exit_codes(job, reason, dead)
 
 
+_RESTARTED = "failed: its containers were restarted more often than backoffLimit allows"
+
+
 def _by_exit_codes(job: Job, reason: str, dead: list[Pod]) -> tuple[Rule, str]:
-    # A pod that was being deleted ended by that, not by an error of its own.
-    alone = [p for p in dead if p.end is not None and p.end.row["deleted_ns"] is None]
+    alone = [pod for pod in dead if pod.ended_alone]
     codes = Counter(p.exit["exit_code"] for p in alone if p.exit is not None)
     by_limit = reason == "BackoffLimitExceeded"
-    if by_limit and len(codes) == 1 and sum(codes.values()) > 1:
+    if by_limit and len(codes) == 1 and sum(codes.values()) > 1 and _one_after_the_other(alone):
         return SAME_EXIT, f"failed: every retry ended with exit code {coded(next(iter(codes)))}"
     if codes:
         shown = named([coded(code) for code in sorted(codes)], 4)
@@ -283,9 +286,14 @@ def _by_exit_codes(job: Job, reason: str, dead: list[Pod]) -> tuple[Rule, str]:
         code = coded(int(inits[0]["exit_code"]))
         return EXITED, f"failed: init container {inits[0]['name']} ended with exit code {code}"
     if by_limit and any(s.number("restarts") for p in job.pods for s in p.states):
-        claim = "failed: its containers were restarted more often than backoffLimit allows"
-        return EXITED, claim
+        return EXITED, _RESTARTED
     return OTHERWISE, f"failed ({reason})"
+
+
+def _one_after_the_other(pods: list[Pod]) -> bool:
+    """Whether one of them was a retry: created once another had ended; else they ran together."""
+    first_end_ns = min((pod.over_ns for pod in pods), default=0)
+    return any(pod.created_ns > first_end_ns for pod in pods)
 
 
 def _oom(pod: Pod) -> Iterator[Row]:
@@ -297,6 +305,7 @@ def _oom(pod: Pod) -> Iterator[Row]:
 
 def _case(job: Job, rule: Rule, claim: str, end_ns: int, pods: list[Pod], reason: str) -> Case:
     wanted = job.spec.get("backoffLimit")
+    restarts = sum(max(s.number("restarts") for s in pod.states) for pod in job.pods)
     return Case(
         rule,
         job.target,
@@ -306,6 +315,7 @@ def _case(job: Job, rule: Rule, claim: str, end_ns: int, pods: list[Pod], reason
         f"{clock(end_ns)}: {reason}"
         + (f"; {counted(len(pods), 'pod')} ({named([p.name for p in pods])})" if pods else "")
         + (f", backoffLimit {wanted}" if reason == "BackoffLimitExceeded" else "")
+        + (f", {counted(restarts, 'restart')}" if restarts and claim == _RESTARTED else "")
         + _said(job, rule, pods),
         job.cronjob,
         evidence={
@@ -377,7 +387,9 @@ def _todo(job: Job, rule: Rule, pods: list[Pod]) -> str | None:
     spec = (job.spec.get("template") or {}).get("spec") or {}
     never = spec.get("restartPolicy") == "Never"
     if rule in (EXITED, SAME_EXIT):
-        return _after_exits(job, rule, pods, never=never)
+        advice = _after_exits(job, rule, pods, never=never)
+        gone = bool(pods) and all(pod.gone_ns is not None for pod in pods)
+        return (advice or rule.todo).replace(_LOGS, _GONE) if gone else advice
     if rule is EVICTED:
         return _against_disruption(pods, never=never)
     if rule is POLICY and "Index" in str((job.failure or {}).get("reason")):
@@ -392,7 +404,7 @@ def _todo(job: Job, rule: Rule, pods: list[Pod]) -> str | None:
 
 
 def _after_exits(job: Job, rule: Rule, pods: list[Pod], *, never: bool) -> str | None:
-    codes = {pod.exit["exit_code"] for pod in pods if pod.exit is not None}
+    codes = {p.exit["exit_code"] for p in pods if p.exit is not None and p.ended_alone}
     inits = [(p, c) for p in pods if (c := init_failure(p)) is not None]
     if inits and not codes:
         pod, container = inits[0]

@@ -14,13 +14,14 @@ from tracekit.answers.findings.controllers import BACKLOG, Spells, backlog_spell
 from tracekit.answers.findings.deletions import HELD_NS, held, invalid_owner
 from tracekit.answers.findings.deletions import RULES as DELETION_RULES
 from tracekit.answers.findings.uncounted import UNCOUNTED, uncounted, uncounted_case
+from tracekit.answers.findings.vanished import VANISHED, vanished
 from tracekit.answers.holders import holder_of
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.remedies import of_scheduler
 from tracekit.answers.trace_model import Facts, Job, Pod, State
-from tracekit.answers.words import clock, counted, named, span
+from tracekit.answers.words import clock, counted, named
+from tracekit.base.durations import span
 from tracekit.base.kube.timestamps import NS_PER_S
-from tracekit.check.verdict import Verdict
 from tracekit.versions.release_bugs import Bug, KnownBug
 
 #: A Job that has nothing to show for so long at the end of the record has not begun.
@@ -105,15 +106,6 @@ RECREATED = Rule(
     "Delete with --cascade=foreground and wait, or use generateName.",
     131917, rank=21,
 )  # fmt: skip
-VANISHED = Rule(
-    "TK427", "a failed Job that left no pod to look at", Severity.WARNING,
-    "The Job failed (not by its deadline), its controller deleted its last pods as the Job failed, "
-    "and no failed pod was left when that was done.",
-    "None known.",
-    "restartPolicy Never keeps failed pods; with OnFailure the pod that restarts is the one that "
-    "is deleted. Keep logs outside the pod.",
-    74848, rank=12,
-)  # fmt: skip
 RULES = (
     *job_failures.RULES, *DELETION_RULES, NOT_BEGUN, UNCOUNTED, SUSPENDED, WAITING, COSTLY,
     INDEX_FAILS, OUTLIVED, OVERRUN, TTL_LATE, RECREATED, VANISHED,
@@ -137,7 +129,7 @@ def find(facts: Facts) -> Iterator[Case]:
         yield from _outlived(facts, job)
         yield from _overrun(facts, job, spells)
         yield from _ttl(facts, job)
-        yield from _vanished(facts, job)
+        yield from vanished(facts, job)
     for jobs in by_name.values():
         yield from _recreated(jobs)
     yield from _costly(facts)
@@ -173,7 +165,7 @@ def _unfinished(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
         text = f" (exit code {named([coded(code) for code in codes])})" if codes else ""
         detail = (
             f"{counted(len(dead), 'failed pod')}{text}, the last at "
-            f"{clock(max(map(_over_ns, dead)))}; backoffLimit {job.spec.get('backoffLimit', 6)}"
+            f"{clock(max(p.over_ns for p in dead))}; backoffLimit {job.spec.get('backoffLimit', 6)}"
         )
         yield _plain(WAITING, facts, job, "waited in back-off when the record ended", detail)
     elif job.spec.get("parallelism") != 0 and (
@@ -183,12 +175,6 @@ def _unfinished(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
         yield _not_begun(facts, job, spells)
     else:
         yield from _unplaced(facts, job, live)
-
-
-def _over_ns(pod: Pod) -> int:
-    """When it ended: by its containers, where the look came later."""
-    ends = [int(c["finished_ns"] or 0) for c in pod.last.row["containers"] or ()]
-    return min(max(ends, default=0) or pod.ended_ns or 0, pod.ended_ns or 0)
 
 
 def _reported_ns(pod: Pod, shown: Mapping[str, Any]) -> int:
@@ -385,7 +371,7 @@ def _index(job: Job) -> Iterator[Case]:
             continue
         if pod.phase == "Succeeded":
             fine.add(pod.index)
-        elif pod.end.row["deleted_ns"] is None:
+        elif pod.ended_alone:
             failed[pod.index].append(pod)
     bad = sorted(index for index, pods in failed.items() if len(pods) > 1 and index not in fine)
     if not bad or not fine:
@@ -562,39 +548,6 @@ def _recreated(jobs: list[Job]) -> Iterator[Case]:
                 job.cronjob,
                 evidence={"pods": [p.name for p in old]},
             )
-
-
-def _vanished(facts: Facts, job: Job) -> Iterator[Case]:
-    failure, end = job.failure, job.end
-    if failure is None or end is None or failure.get("reason") == "DeadlineExceeded":
-        return
-    deleted = [p for p in job.pods if _deleted_by_controller(facts, job, p)]
-    over_ns = min(job.gone_ns or facts.end_ns, facts.end_ns)
-    kept = [
-        p
-        for p in job.pods
-        if p.end is not None and (p.gone_ns is None or p.gone_ns >= over_ns) and p not in deleted
-    ]
-    gone = [p for p in deleted if p.gone_ns is not None and p.gone_ns <= over_ns]
-    if not gone or kept or len(gone) < len(deleted):
-        return
-    policy = ((job.spec.get("template") or {}).get("spec") or {}).get("restartPolicy")
-    yield Case(
-        VANISHED,
-        job.target,
-        f"failed and left no pod to look at (restartPolicy {policy})",
-        end.at_ns,
-        max(p.gone_ns or 0 for p in gone),
-        f"{failure.get('reason')} at {clock(end.at_ns)}; its controller deleted "
-        f"{named([p.name for p in gone])}",
-        job.cronjob,
-        evidence={"pods": [p.name for p in gone]},
-    )
-
-
-def _deleted_by_controller(facts: Facts, job: Job, pod: Pod) -> bool:
-    verdict = facts.verdict(job, "pod-delete", pod.name)
-    return verdict is not None and verdict.verdict in (Verdict.MATCH, Verdict.MATCH_LAGGED)
 
 
 __all__ = ["RULES", "find"]
