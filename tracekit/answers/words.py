@@ -1,4 +1,4 @@
-"""Words and numbers as findings print them: times, durations, lists of names."""
+"""Words and numbers as findings print them: times, counts, lists of names."""
 
 from __future__ import annotations
 
@@ -7,23 +7,10 @@ from collections.abc import Sequence
 
 from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
 
-_MINUTE_S = 60
-_HOUR_S = 3600
-
 
 def clock(at_ns: int) -> str:
     """A time in UTC to the second, with its date."""
     return (format_rfc3339(at_ns - at_ns % NS_PER_S) or "").replace("T", " ")
-
-
-def span(ns: float) -> str:
-    """A duration: `4 s`, `5 min 6 s`, `2 h 3 min`."""
-    seconds = round(ns / NS_PER_S)
-    if seconds < _MINUTE_S:
-        return f"{seconds} s"
-    if seconds < _HOUR_S:
-        return f"{seconds // _MINUTE_S} min {seconds % _MINUTE_S} s"
-    return f"{seconds // _HOUR_S} h {seconds % _HOUR_S // _MINUTE_S} min"
 
 
 def counted(number: int, noun: str) -> str:

@@ -9,8 +9,8 @@ from tracekit.base.kube.timestamps import NS_PER_S
 _MINUTE_S: Final = 60
 _HOUR_S: Final = 3600
 _NS_PER_MS: Final = 1_000_000
-#: Below so much a duration has a decimal where it is not whole. A choice: with less `1 s` means
-#: 1.4 s, too, beside sentences that are exact, with more a sentence has digits that nobody asks for.
+#: Below so much a duration that is not whole has a decimal. A choice: with less `1 s` means 1.4 s,
+#: too, beside sentences that are exact, with more a sentence has digits that nobody asks for.
 _DECIMAL_NS: Final = 10 * NS_PER_S
 
 

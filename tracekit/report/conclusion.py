@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tracekit.report.narrative import Narrative
+from tracekit.base.durations import span
+from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.report.narrative import Narrative, after_its_start
 from tracekit.report.table import counted
 from tracekit.sql.session import Session
 
 _JOB = """
 SELECT namespace, job, outcome, reason, message, duration_s, backoff_s, retries, pods, succeeded,
-       active, backoff_limit, active_deadline_s, completion_mode, job_uid
+       active, restarts, backoff_limit, active_deadline_s, completion_mode, job_uid
 FROM jobs
 WHERE namespace = $namespace AND job = $name
 ORDER BY created_at DESC NULLS LAST
@@ -81,13 +83,13 @@ def _sentence(jobs: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _of_job(job: Mapping[str, Any]) -> str:
-    took = "" if job["duration_s"] is None else f" after {_seconds(job['duration_s'])}"
+    took = "" if job["duration_s"] is None else f" {after_its_start(_ns(job['duration_s']))}"
     lost = ""
     if job["backoff_s"] >= 1:
         # Indexes wait side by side: their sum may be more than the Job took.
         indexed = job["completion_mode"] == "Indexed"
         waited = "of back-off, summed over its indexes" if indexed else "of it back-off"
-        lost = f"; {_seconds(job['backoff_s'])} {waited}"
+        lost = f"; {span(_ns(job['backoff_s']))} {waited}"
     match job["outcome"]:
         case "Failed":
             return f"Failed{took}: {_cause(job)}{lost}."
@@ -107,13 +109,21 @@ def _cause(job: Mapping[str, Any]) -> str:
         f"{counted(count, 'pod')} exited {code}"
         for code, count in (job["exit_codes"] or {}).items()
     )
+    limit = job["backoff_limit"]
     match job["reason"]:
-        case "BackoffLimitExceeded" if ended and job["backoff_limit"] is not None:
-            return f"{ended}, more than backoffLimit {job['backoff_limit']} allows"
+        case "BackoffLimitExceeded" if limit is not None and _ended_more_often(job, limit):
+            return f"{ended}, more than backoffLimit {limit} allows"
+        case "BackoffLimitExceeded" if limit is not None and job["restarts"] >= max(limit, 1):
+            restarts = counted(job["restarts"], "restart")
+            return f"{restarts} of its containers, backoffLimit {limit}"
         case reason:
             said = f"{reason}: {job['message']}" if job["message"] else str(reason)
             return f"{said} ({ended})" if ended else said
 
 
-def _seconds(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds >= 1 else f"{seconds:.1f} s"
+def _ended_more_often(job: Mapping[str, Any], limit: int) -> bool:
+    return bool(sum((job["exit_codes"] or {}).values()) > limit)
+
+
+def _ns(seconds: float) -> int:
+    return round(seconds * NS_PER_S)

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
+from tracekit.base.durations import span
 from tracekit.base.escaping import for_html, for_terminal
 from tracekit.base.kube.job_status import COUNTS
 from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
@@ -508,11 +509,16 @@ def _closing(judged: KeyJudgement, divergences: Sequence[Judgement]) -> str:
     verdict = contradicted(divergences)
     took = ""
     if finish is not None and status.start_ns is not None and finish.last_transition_ns:
-        took = f" after {(finish.last_transition_ns - status.start_ns) / NS_PER_S:.0f} s"
+        took = f" {after_its_start(finish.last_transition_ns - status.start_ns)}"
     return (
         f"The Job {end}{took}; {status.succeeded} succeeded, {status.failed} failed; pods: {pods}; "
         f"{verdict}." + "".join(f" {sentence}" for sentence in _left_behind(history))
     )
+
+
+def after_its_start(ns: int) -> str:
+    """How long a Job took by its status, whose times are whole seconds."""
+    return f"after {span(ns)}" if ns else "less than 1 s after its startTime"
 
 
 def contradicted(divergences: Sequence[Judgement]) -> str:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.base.durations import span
 from tracekit.check.replay.run_context import Outage
 from tracekit.check.verdict import Judgement, Verdict
 from tracekit.report.narrative import Narrative, Step, contradicted, in_order
@@ -129,8 +129,8 @@ def add_restarts(narrative: Narrative, restarts: Iterable[Outage]) -> None:
             restart.until_ns,
             None,
             "kube-controller-manager",
-            f"led again, {(restart.until_ns - restart.from_ns) / NS_PER_S:.0f} s after the last "
-            "sign of the one before",
+            f"led again, {span(restart.until_ns - restart.from_ns)} after the last sign of the one "
+            "before",
             ("its memory is empty (expectations, back-off), its caches are listed anew",),
         )
         for restart in restarts

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from tracekit.answers.findings.controllers import LEADER
 from tracekit.answers.model import Case, Target
+from tracekit.base.durations import span
 from tracekit.base.kube.leases import (
     CONTROLLER_MANAGER_LEASE,
     CONTROLLER_MANAGER_LEASE_NAMESPACE,
@@ -52,7 +53,7 @@ class Leader:
         yield Case(
             LEADER,
             Target("Lease", CONTROLLER_MANAGER_LEASE_NAMESPACE, CONTROLLER_MANAGER_LEASE),
-            f"nobody has renewed it for {silent_ns / NS_PER_S:.0f} s",
+            f"nobody has renewed it for {span(silent_ns)}",
             self._renewed_ns,
             now_ns,
             f"last renewed {format_rfc3339(self._renewed_ns)}; {waiting} Jobs wait for their "

@@ -14,8 +14,8 @@ from tracekit.api import Trace
         (
             "flaky",
             (
-                "Failed after 72 s: 4 pods exited 1, more than backoffLimit 3 allows; "
-                "68 s of it back-off."
+                "Failed after 1 min 12 s: 4 pods exited 1, more than backoffLimit 3 allows; "
+                "1 min 8 s of it back-off."
             ),
         ),
         ("t-active-deadline/late", "Failed after 6 s: longer than activeDeadlineSeconds 5."),

@@ -17,6 +17,7 @@ from tracekit.answers.cronlint.comparison import kubernetes_reading
 from tracekit.base.cron import UTC, EverySchedule, Schedule, SpecSchedule, Zone
 from tracekit.base.cron.gotime import rfc3339
 from tracekit.base.cron.schedule import DAY_S
+from tracekit.base.durations import span
 from tracekit.base.kube.timestamps import NS_PER_S
 
 _DAYS_WATCHED = 400
@@ -112,7 +113,7 @@ def overlaps(
     if between_s is None or run_s <= between_s:
         return []
     then = _POLICIES.get(policy or "Allow", "the Jobs run beside each other")
-    text = f"a Job took {run_s:.0f} s, and runs come {between_s} s apart: {then}"
+    text = f"a Job took {span(run_s * NS_PER_S)}, and runs come {between_s} s apart: {then}"
     return [Surprise("overlap", text)]
 
 

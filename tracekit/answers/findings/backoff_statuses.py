@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from tracekit.answers.findings.refused_statuses import refused
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.trace_model import Facts, Job, Pod, State
-from tracekit.answers.words import clock, span
+from tracekit.answers.words import clock
+from tracekit.base.durations import span
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.versions.release_bugs import Bug
 

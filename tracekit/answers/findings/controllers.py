@@ -13,7 +13,8 @@ from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.pauses import Pause
 from tracekit.answers.refusals import refusal_advice
 from tracekit.answers.trace_model import TRACKING, CronJob, Facts, Job, Pod, State
-from tracekit.answers.words import clock, counted, named, span
+from tracekit.answers.words import clock, counted, named
+from tracekit.base.durations import span
 from tracekit.base.kube import job_status
 from tracekit.base.kube.job_status import Shape
 from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE

@@ -7,10 +7,11 @@ from itertools import pairwise
 
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.trace_model import CronJob, Facts, Job, Row
-from tracekit.answers.words import clock, counted, span
+from tracekit.answers.words import clock, counted
 from tracekit.base.cron import Schedule
 from tracekit.base.cron.schedule import SpecSchedule
 from tracekit.base.cron.zones import Zone
+from tracekit.base.durations import span
 from tracekit.base.kube.timestamps import NS_PER_S
 
 #: A finished Job that stands in status.active for so long is stale.

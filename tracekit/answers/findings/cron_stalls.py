@@ -11,9 +11,10 @@ from tracekit.answers.findings.pulls import unpulled, unpulled_case
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.refusals import refusal_advice, refusal_of
 from tracekit.answers.trace_model import CronJob, Facts, Job, Row, State
-from tracekit.answers.words import clock, counted, span
+from tracekit.answers.words import clock, counted
 from tracekit.base.cron import CronSpecError, Generation, Schedule, parse
 from tracekit.base.cron.zones import UnknownZoneError, Zone, load_zone
+from tracekit.base.durations import span
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.versions.constants import CRON_POLL_PERIOD_NS
 

@@ -25,10 +25,11 @@ from tracekit.answers.findings.cron_stalls import (
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.refusals import ADVICE, Refusal, refusal_of
 from tracekit.answers.trace_model import CronJob, Facts, Job, Row, State
-from tracekit.answers.words import clock, counted, named, span
+from tracekit.answers.words import clock, counted, named
 from tracekit.base.cron import CronSpecError, Generation, Schedule, parse
 from tracekit.base.cron.schedule import EverySchedule, SpecSchedule
 from tracekit.base.cron.zones import UTC, UnknownZoneError, Zone, load_zone
+from tracekit.base.durations import span
 from tracekit.base.kube.timestamps import NS_PER_S, parse_rfc3339
 from tracekit.check.diff.cron_ticks import UNSEEN
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.trace_model import Facts, Job
 from tracekit.answers.waits import Wait, held_by
-from tracekit.answers.words import clock, named, span
+from tracekit.answers.words import clock, named
+from tracekit.base.durations import span
 from tracekit.base.kube.timestamps import NS_PER_S
 
 #: A deletion that finalizers hold for so long is stuck. A choice, as TK412 says it: with less a

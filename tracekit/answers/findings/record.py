@@ -8,7 +8,8 @@ from statistics import median
 
 from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.trace_model import Facts
-from tracekit.answers.words import clock, counted, named, span
+from tracekit.answers.words import clock, counted, named
+from tracekit.base.durations import span
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.check.verdict import Reason, Verdict
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.trace_model import Facts, Job, State
-from tracekit.answers.words import clock, span
+from tracekit.answers.words import clock
+from tracekit.base.durations import span
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.versions.release_bugs import BUGS, Bug
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod
-from tracekit.answers.words import clock, named, span
+from tracekit.answers.words import clock, named
+from tracekit.base.durations import span
 from tracekit.base.kube.timestamps import NS_PER_S
 
 UNCOUNTED = Rule(

@@ -10,7 +10,8 @@ from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.remedies import of_kubelet
 from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod, Row
 from tracekit.answers.waits import PodWait, Wait, held_by
-from tracekit.answers.words import clock, counted, named, span
+from tracekit.answers.words import clock, counted, named
+from tracekit.base.durations import span
 from tracekit.base.kube.timestamps import NS_PER_S
 
 #: A failed Job whose TTL takes it so soon after its end leaves nobody the time to read its logs.

@@ -21,6 +21,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct, field
 
 from tracekit.base.coverage import Coverage
+from tracekit.base.durations import span
 from tracekit.base.kube.cronjob_views import CronJobView
 from tracekit.base.kube.timestamps import NS_PER_S, parse_rfc3339
 from tracekit.base.spans import Spans
@@ -292,14 +293,13 @@ class _CronJob:
         return job
 
     def _started(self, at_ns: int, rule: _Rule, job: StartedJob) -> _Fate:
-        delay_s = (job.created_ns - at_ns) / NS_PER_S
         replaced = [
             other.name
             for other in self.unfinished
             if other is not job and other.running_at(at_ns - 1) and other.gone_ns is not None
             and abs(other.gone_ns - job.created_ns) < END_SLACK_NS
         ]  # fmt: skip
-        why = f"Job {job.name} was created {delay_s:.0f} s after it was due"
+        why = f"Job {job.name} was created {span(job.created_ns - at_ns)} after it was due"
         if rule.policy == "Replace" and replaced:
             why += f", in place of {', '.join(replaced)}, which still ran"
         return _Fate("started", rule.policy, why)
@@ -330,12 +330,11 @@ class _CronJob:
     def _missed(self, at_ns: int, rule: _Rule, later: StartedJob | None) -> _Fate:
         pause = self.around.pause_at(at_ns)
         if pause is not None:
-            seconds = (pause[1] - pause[0]) / NS_PER_S
-            why = f"no controller manager led for {seconds:.0f} s"
+            why = f"no controller manager led for {span(pause[1] - pause[0])}"
             if rule.deadline_ns is not None and pause[1] - at_ns > rule.deadline_ns:
                 # What lies before the deadline's window is not even looked at: no rule can tell it.
                 why += (
-                    f"; the next one led {(pause[1] - at_ns) / NS_PER_S:.0f} s after it was due, "
+                    f"; the next one led {span(pause[1] - at_ns)} after it was due, "
                     f"past startingDeadlineSeconds ({rule.deadline_ns // NS_PER_S} s): such a "
                     "time is dropped without an Event"
                 )
@@ -371,8 +370,8 @@ class _CronJob:
         gone_ns = self.gone_ns[place] if place < len(self.gone_ns) else None
         if gone_ns is None or gone_ns >= at_ns + slack_ns:
             return None
-        after_s = (gone_ns - at_ns) / NS_PER_S
-        why = f"the CronJob was deleted {after_s:.1f} s after it was due, before it was looked at"
+        after = span(gone_ns - at_ns)
+        why = f"the CronJob was deleted {after} after it was due, before it was looked at"
         return _Fate("pending", "deleted", why)
 
     def _name_taken(self, at_ns: int) -> _Fate | None:
