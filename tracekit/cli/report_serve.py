@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from threading import Thread
 
 from tracekit.base.time_input import TimeRange
 from tracekit.cli.messages import say, tell_all, waiting
@@ -20,12 +21,20 @@ def serve_report(
         UsageError: There is no such object, or the port cannot be had.
     """
     printed = set(session.problems)
-    with waiting("Judging the trace"):
+    with waiting("Reading the trace"):
         answers = Answers(session, key, times, namespace)
-    tell_all([*session.problems, *session.warnings], printed)
-    with closing(ReportServer(answers, address=LOOPBACK[0], port=port)) as server:
+        server = ReportServer(answers, address=LOOPBACK[0], port=port)
+    with closing(server):
+        serving = Thread(target=server.serve)
+        serving.start()
         try:
             say(f"Open {server.url} in a browser of this machine; Ctrl-C ends it")
-            server.serve()
+            with waiting("Judging the trace"):
+                server.judge()
+            tell_all([*session.problems, *session.warnings], printed)
+            serving.join()
         except KeyboardInterrupt:
             say("Ended")
+        finally:
+            server.stop()
+            serving.join()

@@ -6,7 +6,8 @@ entry of managedFields that is new or newer. Where none names anybody the record
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from itertools import groupby
 from typing import Any, Final
 
@@ -141,7 +142,8 @@ def edits_of(
 def _of_states(
     session: Session, where: dict[str, Any], ends: dict[str, int], *, is_all: bool
 ) -> Iterator[Edit]:
-    deletions = {row["uid"]: row for row in session.rows(_DELETIONS)}
+    # Who deleted what is told of all objects at once: only where one was.
+    deletions = cache(lambda: {row["uid"]: row for row in session.rows(_DELETIONS)})
     (count,) = session.rows(_COUNT, **where)
     parts = count["n"] // _AT_A_TIME + 1
     for part in range(parts):
@@ -155,7 +157,7 @@ def _object(row: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _of_object(
-    states: Iterator[dict[str, Any]], deletions: Mapping[str, dict[str, Any]]
+    states: Iterator[dict[str, Any]], deletions: Callable[[], Mapping[str, dict[str, Any]]]
 ) -> Iterator[Edit]:
     before: dict[str, Any] | None = None
     was_going = False
@@ -170,7 +172,7 @@ def _of_object(
         if before is None and row["type"] != "ADDED":
             yield from _set_before(row, document)
         if going and not was_going:
-            yield _edit(row, *_deleter(row, deletions.get(row["uid"])), ())
+            yield _edit(row, *_deleter(row, deletions().get(row["uid"])), ())
         elif before is None:
             if row["type"] == "ADDED":
                 yield _edit(row, "create", *_writer(row, managers(document)), ())

@@ -581,6 +581,13 @@ def test_a_served_page_asks_for_what_it_shows(browser, session_of, monkeypatch) 
     try:
         browser.get(server.url)
         ready(browser)
+        # What is seen comes first; the page shows by itself what was found.
+        found = browser.find_element(By.ID, "finding-list")
+        assert found.text.startswith("The record is being judged")
+        assert count(browser) == "20 of 20 Jobs"
+        server.judge()
+        until(browser, lambda: browser.find_elements(By.CSS_SELECTOR, ".finding"))
+        ready(browser)
         assert count(browser) == "20 of 20 Jobs"
         said = browser.find_element(By.ID, "served")
         assert said.text.startswith("Here: 20 of 48 Jobs, those in trouble first.")

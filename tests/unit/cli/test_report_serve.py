@@ -9,7 +9,8 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
@@ -27,6 +28,7 @@ from tracekit.report.html.data import report_data
 from tracekit.report.serving import answers as answers_module
 from tracekit.report.serving.answers import Answers
 from tracekit.report.serving.server import ReportServer
+from tracekit.sql.diagnosed import facts_from
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +39,7 @@ def session(session_of):  # noqa: F811
 @pytest.fixture(scope="module")
 def server(session) -> Iterator[ReportServer]:
     server = ReportServer(Answers(session, None, ALWAYS, None), address="127.0.0.1", port=0)
+    server.judge()
     thread = threading.Thread(target=server.serve)
     thread.start()
     yield server
@@ -186,6 +189,73 @@ def test_an_answer_about_a_long_time_says_where_it_ends(server, page, monkeypatc
     assert max(row[0] for row in part["rows"]) <= part["until"]
     more = found(server, "happenings", start=start, **{"from": start + int(part["until"] * 10**6)})
     assert more["until"] > part["until"]
+
+
+def test_what_is_seen_is_there_before_the_trace_was_judged(session, page, monkeypatch) -> None:
+    judged: list[str] = []
+    monkeypatch.setattr(
+        answers_module, "facts_from", lambda of: judged.append("once") or facts_from(of)
+    )
+    server = ReportServer(Answers(session, None, ALWAYS, None), address="127.0.0.1", port=0)
+    with closing(server):
+        first = data_of(ask(server)[2].decode())
+        assert judged == []
+        assert found(server, "judged") is False
+        assert first["served"]["judged"] is False
+        assert (first["findings"], first["judged"], first["divergences"]) == ([], None, [])
+        assert [job["job"] for job in first["jobs"]] == [job["job"] for job in page["jobs"]]
+        # Who asks for more has it judged.
+        job = page["jobs"][0]
+        asked = {"namespace": job["namespace"], "uid": job["job_uid"], "start": page["start_ns"]}
+        assert found(server, "job", **asked)["account"] is not None
+        assert found(server, "judged") is True
+        server.judge()
+        assert judged == ["once"]
+        then = data_of(ask(server)[2].decode())
+        assert then["served"]["judged"] is True
+        assert [f["id"] for f in then["findings"]] == [f["id"] for f in page["findings"]]
+
+
+def test_the_details_of_a_job_that_a_page_has_need_no_view_of_all_jobs(session, page) -> None:
+    answers = Answers(session, None, ALWAYS, None)
+    answers.judge()
+    answers.page({})
+    asked = " ".join(
+        query
+        for query in queries_of(
+            session,
+            lambda: [
+                answers.job(
+                    {
+                        "namespace": job["namespace"],
+                        "uid": job["job_uid"],
+                        "start": page["start_ns"],
+                    }
+                )
+                for job in page["jobs"][:2]
+            ],
+        )
+    )
+    assert "job_history" in asked
+    for view in ("attempts", "pod_phases", "actions"):
+        assert f"FROM {view}" not in asked
+
+
+def queries_of(session, do: Callable[[], object]) -> list[str]:
+    """What is asked of a session meanwhile."""
+    queries: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("each_row", "columns"):
+            original = getattr(session, name)
+            patch.setattr(
+                session,
+                name,
+                lambda query, original=original, **values: (
+                    queries.append(query) or original(query, **values)
+                ),
+            )
+        do()
+    return queries
 
 
 def test_a_page_is_made_once(server: ReportServer, monkeypatch) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
 from tracekit.answers.findings.diagnosis import Wanted, diagnose
 from tracekit.answers.model import Finding
+from tracekit.answers.pauses import Pause
 from tracekit.answers.trace_model import Facts
 from tracekit.base.errors import TracekitError
 from tracekit.report.html.scope import Scope
@@ -29,7 +30,8 @@ _VERDICTS = "SELECT kind, namespace, name, action, verdict FROM internal._verdic
 class About:
     """A part of one trace: what was found in it, its divergences, and its time."""
 
-    def __init__(self, session: Session, scope: Scope, facts: Facts) -> None:
+    def __init__(self, session: Session, scope: Scope, facts: Facts | None) -> None:
+        """Without facts it is what can be said before the trace was judged."""
         self.session = session
         self.scope = scope
         self.facts = facts
@@ -40,6 +42,8 @@ class About:
     @cached_property
     def found(self) -> list[Finding]:
         """Findings about a part of it, worst first."""
+        if self.facts is None:
+            return []
         scope = self.scope
         wanted = Wanted(namespace=scope.namespace, times=scope.times)
         return [
@@ -68,6 +72,11 @@ class About:
         rows = self.session.rows(_DIVERGENT)
         return [r for r in rows if self.scope.holds(r["kind"], r["namespace"], r["name"])]
 
+    @property
+    def pauses(self) -> Sequence[Pause]:
+        """When no controller worked."""
+        return () if self.facts is None else self.facts.pauses
+
     def rows(self, query: str) -> list[Row]:
         """The answer to a query; its `{where}` is the part that this is about."""
         return self.session.rows(query.replace("{where}", self.scope.where()), **self.scope.values)
@@ -93,6 +102,8 @@ class About:
     @cached_property
     def _is_judged(self) -> bool:
         """Whether there are verdicts; a problem is told where the trace cannot be replayed."""
+        if self.facts is None:
+            return False
         try:
             self.session.compute("verdicts")
         except TracekitError as error:

@@ -137,7 +137,7 @@
   };
 
   document.documentElement.dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-  readColours(); heads(); findings(); tiles(); controls(); hands(); brush(); servedBy(); filter();
+  readColours(); heads(); findings(); tiles(); controls(); hands(); brush(); servedBy(); whenJudged(); filter();
   if (location.hash) await follow();
   else if (D.jobs.length === 1) { fit(D.jobs[0]); await open(D.jobs[0]); scrollTo(0, 0); }
   document.documentElement.dataset.ready = String(Math.round(performance.now()));

@@ -77,17 +77,30 @@ def report_data(
 
 def drawn_of(about: About) -> Drawn:
     """The Jobs with what is drawn of each: pods, writes, divergences."""
+    drawn = seen_of(about)
+    put_divergences(about, drawn)
+    return drawn
+
+
+def put_divergences(about: About, drawn: Drawn) -> None:
+    """Give each Job its divergences."""
+    _attach(drawn.jobs, "verdicts", _divergences(about.divergent, about.ms))
+
+
+def seen_of(about: About) -> Drawn:
+    """The Jobs with their pods and writes, for which nothing need be judged."""
     pods = _pods(about.each, about.ms)
     jobs, conclusions = _jobs(about.rows, about.ms, pods)
     actions, edits = _actions(about.each, about.ms, pods)
     _attach(jobs, "pods", pods)
     _attach(jobs, "actions", actions)
-    _attach(jobs, "verdicts", _divergences(about.divergent, about.ms))
     return Drawn(jobs, conclusions, edits)
 
 
 def put_details(about: About, drawn: Drawn) -> None:
     """Give each Job what stands beside the timeline once it is chosen."""
+    if about.facts is None:
+        raise ValueError("the account of a Job needs its verdicts")
     ms, problems, jobs = about.ms, about.problems, drawn.jobs
     _attach(jobs, "history", _history(about.each, ms, problems))
     _attach(jobs, "events", _events(about.each, ms))
@@ -115,7 +128,7 @@ def overview(about: About, drawn: Drawn, title: str | None = None) -> dict[str, 
         "findings": [finding_row(finding, ms) for finding in about.found],
         "jobs": list(drawn.jobs.values()),
         "crons": cron_lanes(session, scope, ms, problems),
-        "pauses": [[ms(p.from_ns), ms(p.until_ns), p.what] for p in about.facts.pauses],
+        "pauses": [[ms(p.from_ns), ms(p.until_ns), p.what] for p in about.pauses],
         "leaders": [
             [ms(r["from_ns"]), ms(r["until_ns"]), r["holder"]] for r in session.rows(_LEADERS)
         ],

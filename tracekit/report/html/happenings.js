@@ -53,8 +53,21 @@
     });
   };
 
-  //// A page that is served: which part of the record it shows, and how to ask for another
+  //// A page that is served: what comes once the trace was judged, which part of the record it shows, and how to ask for another
 
+  // The page shows it by itself, unless somebody has begun to read.
+  const whenJudged = () => {
+    if (!unjudged) return;
+    let used = location.hash !== "";
+    for (const kind of ["pointerdown", "keydown", "wheel"]) addEventListener(kind, () => { used = true; }, { once: true, passive: true });
+    const look = async () => {
+      const done = await ask("judged", {}).catch(() => null);
+      if (!done) return void setTimeout(look, done === null ? 5000 : 500);
+      if (!used) return void location.reload();
+      $("finding-list").replaceChildren(el("p", { class: "none" }, "The record was judged. ", el("button", { type: "button", id: "judged", onclick: () => location.reload() }, "Show what was found")));
+    };
+    look();
+  };
   const servedBy = () => {
     if (!D.served) return;
     const part = D.served.jobs > D.jobs.length, asked = D.served.asked;

@@ -12,7 +12,7 @@ from tracekit.answers.model import Finding
 from tracekit.report.findings import thread_url
 from tracekit.report.html.about import About
 from tracekit.report.html.diffs import changes
-from tracekit.report.html.scope import Scope
+from tracekit.report.html.scope import Key, Scope
 from tracekit.sql.session import Session
 
 #: So many ticks are drawn; what is beyond them is in the view cron_ticks.
@@ -109,11 +109,11 @@ def pod_diffs(about: About) -> Mapping[str, list[Any]]:
 
     Told are the pods of the Jobs that are asked for; where all are, those of Jobs with findings.
     """
+    scope = about.scope if about.scope.jobs is not None else Scope(_named(about.found))
     rows = about.session.tuples(
-        "SELECT uid, rv, recv_ns, raw FROM internal._states WHERE stream = 'pods' "
-        "AND namespace || '/' || job IN (SELECT unnest($keys::VARCHAR[])) "
-        "ORDER BY namespace, job, uid, _order, seq",
-        keys=about.scope.values.get("jobs") or _named(about.found),
+        "SELECT uid, rv, recv_ns, raw FROM internal._states WHERE stream = 'pods' "  # noqa: S608 - our own condition
+        f"AND {scope.where()} ORDER BY namespace, job, uid, _order, seq",
+        **scope.values,
     )
 
     def full() -> None:
@@ -128,6 +128,6 @@ def pod_diffs(about: About) -> Mapping[str, list[Any]]:
     return diffs
 
 
-def _named(found: Sequence[Finding]) -> list[str]:
+def _named(found: Sequence[Finding]) -> frozenset[Key]:
     targets = (target for finding in found for target in finding.objects)
-    return list(dict.fromkeys(f"{t.namespace}/{t.name}" for t in targets if t.kind == "Job"))
+    return frozenset((t.namespace, t.name) for t in targets if t.kind == "Job")

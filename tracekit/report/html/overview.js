@@ -6,6 +6,7 @@
   const jobCount = D.served ? D.served.jobs : D.jobs.length;
   const outcomes = () => D.served ? D.served.totals.map((row) => [row.outcome, row.jobs]) : tally(D.jobs.map((job) => job.outcome));
   const divergences = D.divergences.length;
+  const unjudged = D.served && !D.served.judged;
   const heads = () => {
     $("title").textContent = D.title;
     $("title").title = D.title;
@@ -20,7 +21,7 @@
       $("problems").hidden = false;
       $("problems").replaceChildren(...D.problems.map((text) => el("p", {}, text)));
     }
-    if (!D.findings.length) list.append(el("p", { class: "none" }, D.judged === null ? "Nothing was judged; the reason stands above." : "Nothing was found: the controllers kept to their rules, and no Job or CronJob is in trouble."));
+    if (!D.findings.length) list.append(el("p", { class: "none" }, unjudged ? "The record is being judged: findings and verdicts come here once it is." : D.judged === null ? "Nothing was judged; the reason stands above." : "Nothing was found: the controllers kept to their rules, and no Job or CronJob is in trouble."));
     D.findings.forEach((finding, place) => list.append(findingRow(finding, place)));
     const more = D.findings.length - SHOWN;
     if (more > 0) {
@@ -63,7 +64,7 @@
       tile(number(sum("retries")), "retries"),
       tile(seconds(Math.round(sum("backoff_s"))) || "0 s", "lost to back-off"),
       D.crons.length ? tile(number(missed), "missed ticks", missed ? "bad" : "good") : "",
-      D.judged === null ? tile("–", "not judged") : tile(number(divergences), "divergences", divergences ? "bad" : "good"),
+      D.judged === null ? tile("–", unjudged ? "being judged" : "not judged") : tile(number(divergences), "divergences", divergences ? "bad" : "good"),
       tile(number(D.gaps.length), "gaps", D.gaps.length ? "bad" : ""),
     );
     const bars = (target, rows, colour) => {

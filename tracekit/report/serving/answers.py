@@ -14,10 +14,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit.answers.model import Severity
+from tracekit.answers.trace_model import Facts
 from tracekit.base.errors import UsageError
 from tracekit.base.time_input import ALWAYS, TimeRange
 from tracekit.report.html.about import About
-from tracekit.report.html.data import drawn_of, overview, put_details
+from tracekit.report.html.data import (
+    Drawn,
+    overview,
+    put_details,
+    put_divergences,
+    seen_of,
+)
 from tracekit.report.html.happenings import MAX_AT_ONCE, happenings_within, looked_at, writes_within
 from tracekit.report.html.lanes import pod_diffs
 from tracekit.report.html.packed import details_of, drawn
@@ -29,6 +36,8 @@ from tracekit.sql.session import Session
 MAX_JOBS: Final = 5_000
 #: Rows of each kind that one Job's details have.
 MAX_ROWS: Final = 3_000
+#: What was drawn on so many pages is kept, for the details of their Jobs.
+_KEPT: Final = 4
 #: Words of a search, and the characters of what is asked.
 _WORDS: Final = 8
 _CHARS: Final = 300
@@ -62,7 +71,11 @@ class Question(Struct, frozen=True):
 
 
 class Answers:
-    """A trace that a page asks, judged once. Not for several threads at a time."""
+    """A trace that a page asks, judged once. Not for several threads at a time.
+
+    Before it was judged there is a page with all that is seen in the record; afterwards there are
+    findings, verdicts, and the answers to what a page asks.
+    """
 
     def __init__(
         self, session: Session, key: str | None, times: TimeRange, namespace: str | None
@@ -70,8 +83,23 @@ class Answers:
         self._session = session
         self._key = key
         self._all = scope_of(session, key, times, namespace)
-        self._facts = facts_from(session)
-        self._whole = About(session, self._all, self._facts)
+        self._facts: Facts | None = None
+        self._whole = About(session, self._all, None)
+        self._troubled: list[str] = []
+        #: By what it is about: since when its times are counted, and what is drawn.
+        self._drawn: dict[Scope, tuple[int, Drawn]] = {}
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether findings and verdicts are there."""
+        return self._facts is not None
+
+    def judge(self) -> None:
+        """Judge the trace, which takes most of the time; once."""
+        if self.is_judged:
+            return
+        facts = facts_from(self._session)
+        self._whole = About(self._session, self._all, facts)
         named = [
             f"{target.namespace}/{target.name}"
             for finding in self._whole.found
@@ -79,6 +107,9 @@ class Answers:
             if target.kind == "Job" and finding.severity is not Severity.INFO
         ]
         self._troubled = list(dict.fromkeys(named))
+        # From here on a page tells of them: everything else that it tells is there.
+        _ = self._whole.judged, self._whole.divergent
+        self._facts = facts
 
     def page(self, asked: Mapping[str, str]) -> dict[str, Any]:
         """The data of a page, without details."""
@@ -99,7 +130,8 @@ class Answers:
         about = About(self._session, scope, self._facts)
         # What was found tells of Jobs that are not here, too.
         about.found, about.divergent, about.judged = whole.found, whole.divergent, whole.judged
-        found = drawn_of(about)
+        found = self._drawn_of(about)
+        put_divergences(about, found)
         data = overview(about, found, self._key)
         data["jobs"] = [drawn(job, {}) for job in found.jobs.values()]
         served = {
@@ -107,6 +139,7 @@ class Answers:
             "totals": totals,
             "namespaces": sorted(self._session.objects.namespaces),
             "asked": {name: value for name, value in asked.items() if value},
+            "judged": self.is_judged,
         }
         return {**data, "pod_diffs": {}, "problems": about.problems, "served": served}
 
@@ -124,7 +157,7 @@ class Answers:
         about = About(self._session, scope, self._facts)
         about.start_ns = int(asked.get("start") or about.start_ns)
         about.found = self._whole.found
-        window = drawn_of(about)
+        window = self._seen_before(about, key, asked["uid"]) or seen_of(about)
         put_details(about, window)
         (found,) = (job for job in window.jobs.values() if job["job_uid"] == asked["uid"])
         for name in ("history", "events", "logs", "actions"):
@@ -149,6 +182,26 @@ class Answers:
         rows, count, actors = writes_within(about, window, MAX_AT_ONCE, actor=actor)
         until = _end(about, window, times)
         return {"rows": rows, "count": count, "actors": actors, "until": until}
+
+    def _drawn_of(self, about: About) -> Drawn:
+        """What is drawn of a part; what was drawn a moment ago is not asked for again."""
+        if about.scope not in self._drawn:
+            if len(self._drawn) >= _KEPT:
+                self._drawn.pop(next(iter(self._drawn)))
+            self._drawn[about.scope] = about.start_ns, seen_of(about)
+        return self._drawn[about.scope][1]
+
+    def _seen_before(self, about: About, key: Key, uid: str) -> Drawn | None:
+        """What was drawn of one Job, its times counted since the same moment."""
+        for start_ns, seen in self._drawn.values():
+            found = {
+                name: {**job}
+                for name, job in seen.jobs.items()
+                if name[1] == key[0] and name[2] == uid
+            }
+            if found and start_ns == about.start_ns:
+                return Drawn(found, {key: seen.conclusions[key]}, [])
+        return None
 
     def _about(self, asked: Mapping[str, str]) -> About:
         """The whole, counted from where the page's time begins."""

@@ -52,7 +52,8 @@ class ReportServer:
         """Listen; nothing is answered before `serve`.
 
         Args:
-            answers: What is asked. One question at a time is put to it.
+            answers: What is asked. One question at a time is put to it. Before it was judged
+                there is its first page alone.
             address: One of `LOOPBACK`.
             port: 0: any that is free.
 
@@ -84,11 +85,17 @@ class ReportServer:
             "happenings": answers.happenings,
             "writes": answers.writes,
         }
+        self._first = b"" if answers.is_judged else served_page(answers.page({})).encode()
 
     @property
     def url(self) -> str:
         """Where the page is, for who may see it."""
         return f"http://{self._host}:{self.port}/{self._secret}/"
+
+    def judge(self) -> None:
+        """Have the trace judged; who asks for more than the first page waits until it is."""
+        with self._one:
+            self._answers.judge()
 
     def serve(self) -> None:
         """Answer until somebody calls `stop` or interrupts."""
@@ -120,18 +127,23 @@ class ReportServer:
         _, secret, *rest = [*parts.path.split("/", 2), ""]
         if not hmac.compare_digest(secret.encode(), self._secret.encode()):
             return 404, _TEXT, b"nothing is here; tracekit printed the address of the page\n"
-        asked = dict(parse_qsl(parts.query, max_num_fields=20))
         try:
-            with self._one:
-                return self._of(rest[0], asked)
+            return self._of(rest[0], dict(parse_qsl(parts.query, max_num_fields=20)))
         except (TracekitError, ValueError, duckdb.Error) as error:
             return 400, _TEXT, str(error).encode()
 
     def _of(self, what: str, asked: Mapping[str, str]) -> tuple[int, str, bytes]:
-        if not what:
-            return _bounded(200, _HTML, self._page(tuple(sorted(asked.items()))))
-        ask = self._questions.get(what)
-        found = ask(asked) if ask else None
+        is_judged = self._answers.is_judged
+        if what == "judged":
+            return 200, _JSON, embedded_json(is_judged).encode()
+        if not (what or asked or is_judged):
+            return _bounded(200, _HTML, self._first)
+        with self._one:
+            self._answers.judge()
+            if not what:
+                return _bounded(200, _HTML, self._page(tuple(sorted(asked.items()))))
+            ask = self._questions.get(what)
+            found = ask(asked) if ask else None
         if found is None:
             return 404, _TEXT, b"the record has none of that\n"
         return _bounded(200, _JSON, embedded_json(found).encode())
