@@ -77,8 +77,8 @@ def cron_worlds(replay: CronReplay, job_worlds: Mapping[str, JobWorld]) -> Itera
                 world.incomplete = "its Jobs are more than worlds are drawn of"
                 continue
             _job(world, jobs, known, started_by_hand=job_uid in by_hand)
-            hands = PatchObject | DeletePodOf | SetPodQuota
-            world.writes += [w for w in known.writes if isinstance(w, hands)]
+            by_users = PatchObject | DeletePodOf | SetPodQuota
+            world.writes += [w for w in known.writes if isinstance(w, by_users)]
             if job_uid in deleted and not _gone_with_it(revisions, jobs[-1]):
                 world.writes += [w for w in known.writes if isinstance(w, DeleteObject)]
         if revisions[0] is history.cron_jobs[0]:

@@ -335,12 +335,12 @@ class CronKeyJudge:
             f"{time_text(write.recv_ns)} must have {verb} the Job {subject} before, and the "
             "record has no such write"
         )
-        if not self._told(problem.kind, subject):
+        if not self._is_reported(problem.kind, subject):
             judged = self._judgement(problem.kind, Verdict.MISSING, write, subject, why)
             self.found.append(judged)
             self._lacked.add((problem.kind.value, subject))
 
-    def _told(self, kind: WriteKind, subject: str) -> bool:
+    def _is_reported(self, kind: WriteKind, subject: str) -> bool:
         """Whether that action was reported as missing before."""
         return (kind.value, subject) in self._lacked
 
@@ -435,7 +435,7 @@ class CronKeyJudge:
     def _pending(self, syncs: list[CronExplanation], answers: Answers) -> Iterator[PendingAction]:
         for lack in answers.unmet():
             until_ns = self.context.end_ns if lack.until_ns is None else lack.until_ns
-            if self._told(lack.kind, lack.subject) or not self._is_judged(lack, until_ns):
+            if self._is_reported(lack.kind, lack.subject) or not self._is_judged(lack, until_ns):
                 continue
             missing = self._missing(lack)
             yield PendingAction(
