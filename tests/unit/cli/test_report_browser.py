@@ -633,11 +633,21 @@ def test_it_prints_whole(browser, troubles, tmp_path: Path) -> None:
     panel = "return getComputedStyle(document.querySelector('.tile')).backgroundColor"
     browser.execute_script("dispatchEvent(new Event('beforeprint'))")
     assert browser.execute_script(panel) == "rgb(255, 255, 255)"
+    # Pictures are drawn as wide as the paper, not squeezed from the screen's width.
+    wide = "return document.getElementById('gantt').getBoundingClientRect().width"
+    assert browser.execute_script(wide) <= 718
+    # Of words only those are broken that no column has room for.
+    words = (
+        "return [...document.querySelectorAll('td')].map(c => [c.textContent, 'long' in c.dataset])"
+    )
+    for text, is_long in browser.execute_script(words):
+        assert is_long == any(len(word) > 16 for word in text.split()), text
     assert len(browser.find_elements(By.CSS_SELECTOR, ".finding[open]")) == len(
         troubles["findings"]
     )
     browser.execute_script("dispatchEvent(new Event('afterprint'))")
     assert browser.execute_script(panel) != "rgb(255, 255, 255)"
+    assert browser.execute_script(wide) > 718
     assert len(re.findall(rb"/Type\s*/Page\b", pdf)) >= 3
     assert errors(browser) == []
 

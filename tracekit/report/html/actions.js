@@ -70,9 +70,11 @@
     $("zone").addEventListener("click", zone);
     $("happened").addEventListener("click", happened);
     $("wrote").addEventListener("click", () => wrote());
+    // A4 between its margins, where a pixel is 1/96 inch.
+    const PAPER = 718;
     let shown = "light";
-    addEventListener("beforeprint", () => { shown = document.documentElement.dataset.theme; document.documentElement.dataset.theme = "light"; readColours(); $("finding-list").classList.add("all"); for (const box of document.querySelectorAll("details.finding")) box.open = true; frame.style.height = `${Math.min(1400, rows.length * ROW + TOP + 14)}px`; paint(); });
-    addEventListener("afterprint", () => { document.documentElement.dataset.theme = shown; readColours(); filter(); });
+    addEventListener("beforeprint", () => { shown = document.documentElement.dataset.theme; document.documentElement.dataset.theme = "light"; readColours(); $("finding-list").classList.add("all"); for (const box of document.querySelectorAll("details.finding")) box.open = true; frame.style.height = `${Math.min(1400, rows.length * ROW + TOP + 14)}px`; $("timeline").style.width = `${Math.min(PAPER, document.body.clientWidth - 20)}px`; paint(); });
+    addEventListener("afterprint", () => { document.documentElement.dataset.theme = shown; $("timeline").style.width = ""; readColours(); filter(); });
   };
   const keydown = (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
