@@ -54,3 +54,38 @@ def test_pods_that_the_controller_deleted_did_not_exit_by_themselves(
     )
     opening = opened.explain("c0023-restart").opening
     assert opening == "Failed after 7 s: 9 restarts of its containers, backoffLimit 6."
+
+
+def explained(opened: Trace, key: str) -> str:
+    return opened.explain(key).text()
+
+
+def test_a_deletion_by_the_ttl_is_told_once_and_as_its_own(opened: Trace) -> None:
+    for key in ("t-churn/kept-short", "kept-short-29928705"):
+        text = explained(opened, key)
+        assert text.count("ttl-controller deleted Job kept-short-29928705  [match]") == 2
+        assert "somebody" not in text
+    text = explained(opened, "c0008-ttl")
+    assert "somebody" not in text
+    assert text.count("garbage-collector deleted c0008-ttl-") == 4
+
+
+def test_who_edited_a_cronjob_is_named_in_the_words_of_the_api(opened: Trace) -> None:
+    text = explained(opened, "t-churn/kept-short")
+    assert "kubectl-alice changed the CronJob\n    spec suspend: false → true" in text
+    assert "schedule @every 15s, suspend false, concurrencyPolicy Allow" in text
+    assert "spec suspend: true → false" in explained(opened, "c0021-fail")
+
+
+def test_writes_of_one_sync_stand_where_it_began(opened: Trace) -> None:
+    steps = opened.explain("c0005-deadline").steps
+    assert [step.at_ns for step in steps] == sorted(step.at_ns for step in steps)
+    assert [step.rv for step in steps[-3:]] == [733, 730, 853]
+
+
+def test_sentences_about_one_start_do_not_contradict_each_other(opened: Trace) -> None:
+    text = explained(opened, "t-churn/often")
+    assert "created less than 1 s after it was due" in text
+    assert "started 0.674 s after it" in text
+    opening = opened.explain("c0016-replace").opening
+    assert opening == "Complete less than 1 s after its startTime: 2 pods succeeded."

@@ -30,7 +30,13 @@ from tracekit.report.narrative_manager import LoggedSync, add_logged_syncs
 from tracekit.report.narrative_others import add_judgements, add_restarts, narrative_of_cronjob
 from tracekit.sql.compared import Compared, compared, compared_runs
 from tracekit.sql.diagnosed import findings_of
-from tracekit.sql.edits import Edit, edits_of, matching, named_object
+from tracekit.sql.edits import (
+    Edit,
+    edits_of,
+    matching,
+    named_object,
+    revisions_with_writers,
+)
 from tracekit.sql.object_findings import finding_lines, findings_about, findings_about_job
 from tracekit.sql.session import Session
 from tracekit.sql.timeline import Happening, timeline_of
@@ -431,6 +437,9 @@ class Trace:
         elif (namespace, name) in judge.objects.cronjobs:
             others = judge.about("CronJob", namespace, name)
             narrative = self._cronjob(namespace, name, others, self._session(rules))
+            deleted = {j.resource_version for j in others if j.action == "job-delete"}
+            of_ttl = judge.of("ttl", namespace) if deleted else ()
+            others = [*others, *(j for j in of_ttl if j.resource_version in deleted)]
             add_logged_syncs(narrative, self._syncs("cronjobs", namespace, name))
         else:
             raise UsageError(
@@ -466,12 +475,7 @@ class Trace:
         )
         session.compute("cron_ticks")
         rows = session.rows(query, namespace=namespace, name=name)
-        revisions = session.rows(
-            "SELECT recv_ns, rv, type, spec FROM internal._states WHERE stream = 'cronjobs' "
-            "AND namespace = $namespace AND name = $name ORDER BY seq",
-            namespace=namespace,
-            name=name,
-        )
+        revisions = revisions_with_writers(session, "cronjobs", namespace, name)
         return narrative_of_cronjob(namespace, name, rows, revisions, about)
 
     def _judge(self, rules: AskedRules) -> Judge:

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from tracekit.answers.cronlint.classes import CLASSES
+from tracekit.answers.cronlint.classes import CLASSES, readings_of
 from tracekit.answers.cronlint.croniter_reading import Reading
 from tracekit.answers.cronlint.linted import LONGEST_RUNS, Asked, Linted, entry_of, linted
 from tracekit.answers.cronlint.sources import (
@@ -225,7 +225,7 @@ def _lines(results: list[Linted], asked: Asked) -> Iterator[str]:
             yield f"    Kubernetes {asked.version}: {_shown(readings[0], result.zone, start)}"
             yield f"    croniter: {_shown(readings[1], result.zone, start)}"
         for name in comparison.classes:
-            ours, theirs = CLASSES[name]
+            ours, theirs = readings_of(name, entry.schedule)
             yield f"    {name}: Kubernetes: {ours}; croniter: {theirs}"
         for surprise in result.surprises:
             yield f"    {surprise.name}: {surprise.text}"

@@ -309,6 +309,14 @@ class Judge:
             if is_about(judgement, namespace, name, kind)
         ]
 
+    def of(self, controller: str, namespace: str) -> list[Judgement]:
+        """Every judgement of one controller in a namespace, by time."""
+        return [
+            judgement
+            for judgement in self._found((controller,), namespace, None).judgements
+            if judgement.object.namespace == namespace
+        ]
+
     def job(self, namespace: str, name: str) -> KeyJudgement | None:
         """The replay of one Job, sync by sync, with the verdicts of the whole; None: not judged.
 

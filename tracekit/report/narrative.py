@@ -25,6 +25,7 @@ from tracekit.base.kube.views import JobView, PodView
 from tracekit.base.time_input import TimeRange
 from tracekit.check.diff.job_verdicts import place_of
 from tracekit.check.diff.judge import KeyJudgement
+from tracekit.check.diff.other_writers import COLLECTED
 from tracekit.check.diff.why import describe, describe_cut
 from tracekit.check.replay.history import Actor, History, Revision, Write, WriteKind
 from tracekit.check.replay.search_state import Explanation
@@ -65,6 +66,15 @@ class Step(Struct, frozen=True):
     forced: bool | None = None
     #: Whether only `-v` tells it.
     verbose_only: bool = False
+    #: Its place among the revisions, where that is not `rv`: the first write of several.
+    first_rv: int | None = None
+    #: Whether it tells of nothing but that a deletion was asked for.
+    asks_deletion: bool = False
+
+    @property
+    def place(self) -> int | None:
+        """The revision by which it is put in order; None for what made none."""
+        return self.first_rv or self.rv
 
 
 @dataclass(slots=True)
@@ -121,13 +131,13 @@ def in_order(steps: Iterable[Step]) -> list[Step]:
 
     Streams are received side by side, so that a pod may arrive before the Job that it is of.
     """
-    timed = sorted(steps, key=lambda step: (step.at_ns, step.rv or 0))
+    timed = sorted(steps, key=lambda step: (step.at_ns, step.place or 0))
     later_ns: dict[int, int] = {}
     earliest_ns = None
-    for step in sorted((s for s in timed if s.rv is not None), key=lambda s: -(s.rv or 0)):
+    for step in sorted((s for s in timed if s.rv is not None), key=lambda s: -(s.place or 0)):
         earliest_ns = step.at_ns if earliest_ns is None else min(earliest_ns, step.at_ns)
-        later_ns[step.rv or 0] = earliest_ns
-    return sorted(timed, key=lambda s: (later_ns.get(s.rv or 0, s.at_ns), s.rv or 0))
+        later_ns[step.place or 0] = earliest_ns
+    return sorted(timed, key=lambda s: (later_ns.get(s.place or 0, s.at_ns), s.place or 0))
 
 
 class Line(NamedTuple):
@@ -228,8 +238,15 @@ def _revisions(history: History) -> Iterator[Step]:
         else:
             changes = list(_edits(before.view, revision.view))
             if changes:
-                who = _writers(revision)
-                yield Step(revision.recv_ns, revision.rv, who, "changed the Job", tuple(changes))
+                asks = all(change.startswith(_OF_DELETION) for change in changes)
+                yield Step(
+                    revision.recv_ns,
+                    revision.rv,
+                    _writers(revision),
+                    "changed the Job",
+                    tuple(changes),
+                    asks_deletion=asks,
+                )
 
 
 def _spec(job: JobView) -> Iterator[str]:
@@ -250,11 +267,31 @@ def _spec(job: JobView) -> Iterator[str]:
         yield f"owned by {job.controller.kind} {job.controller.name}"
 
 
+#: What a request for a deletion changes.
+_OF_DELETION = ("asked for its deletion", "finalizers: ")
+_EDITED = {
+    "parallelism": "parallelism", "completions": "completions", "suspend": "suspend",
+    "activeDeadlineSeconds": "active_deadline_s", "backoffLimit": "backoff_limit",
+}  # fmt: skip
+
+
+def field_edit(name: str, old: Any, new: Any) -> str:
+    """A field of the spec that was changed, in the API's words; one without a value is not set."""
+    return f"spec {name}: {api_value(old)} → {api_value(new)}"
+
+
+def api_value(value: Any) -> str:
+    """A value as YAML has it."""
+    if value is None:
+        return "not set"
+    return value if isinstance(value, str) else _value(value)
+
+
 def _edits(before: JobView, now: JobView) -> Iterator[str]:
-    for name in ("parallelism", "completions", "suspend", "active_deadline_s", "backoff_limit"):
-        old, new = getattr(before.spec, name), getattr(now.spec, name)
+    for name, attribute in _EDITED.items():
+        old, new = getattr(before.spec, attribute), getattr(now.spec, attribute)
         if old != new:
-            yield f"spec {name}: {old} → {new}"
+            yield field_edit(name, old, new)
     for name, old_map, new_map in (
         ("labels", before.labels, now.labels),
         ("annotations", before.annotations, now.annotations),
@@ -315,6 +352,7 @@ def _syncs(
             tuple(details),
             verdict,
             forced,
+            first_rv=sync.writes[0].rv,
         )
 
 
@@ -461,11 +499,18 @@ def _actors(history: History) -> dict[str, Actor]:
     return {str(r.rv): r.actor for r in history.pods if r.actor is not None}
 
 
+def who_else(judgement: Judgement) -> str:
+    """Who did what no rule of a controller explains: the garbage collector, where no other does."""
+    if judgement.verdict is Verdict.UNKNOWABLE:
+        return "nobody knows who"
+    return "garbage-collector" if judgement.why in COLLECTED else "somebody else"
+
+
 def _others(judgements: Iterable[Judgement], actors: Mapping[str, Actor]) -> Iterator[Step]:
     for judgement in judgements:
         rv = int(judgement.resource_version) if judgement.resource_version.isdigit() else None
         if judgement.verdict in (Verdict.FOREIGN, Verdict.UNKNOWABLE):
-            who = "somebody else" if judgement.verdict is Verdict.FOREIGN else "nobody knows who"
+            who = who_else(judgement)
             actor = actors.get(judgement.resource_version)
             if actor is not None:
                 who = str(actor.controller or actor)

@@ -15,7 +15,15 @@ from typing import Any
 from tracekit.base.durations import span
 from tracekit.check.replay.run_context import Outage
 from tracekit.check.verdict import Judgement, Verdict
-from tracekit.report.narrative import Narrative, Step, contradicted, in_order
+from tracekit.report.narrative import (
+    Narrative,
+    Step,
+    api_value,
+    contradicted,
+    field_edit,
+    in_order,
+    who_else,
+)
 
 _VERBS = {
     "job-create": "created Job",
@@ -39,7 +47,8 @@ def narrative_of_cronjob(
 ) -> Narrative:
     """The account of a CronJob out of its rows of `cron_ticks` and of its revisions (times in ns).
 
-    A revision needs `recv_ns`, `rv`, `type`, `spec` (JSON text); `judgements` are those about it.
+    A revision needs `recv_ns`, `rv`, `type`, `spec` (JSON text), and may have `by`, who wrote it;
+    `judgements` are those about it.
     """
     narrative = Narrative("CronJob", namespace, name, judgements=list(judgements))
     outcomes: Counter[str] = Counter()
@@ -72,14 +81,15 @@ def _spec_steps(revisions: Iterable[Mapping[str, Any]]) -> Iterator[Step]:
         spec = _spec(row["spec"])
         if before is None:
             seen = "was created" if row["type"] == "ADDED" else "is there at the first list"
-            parts = ", ".join(f"{key} {spec[key]}" for key in _CRON_SPEC if key in spec)
+            parts = ", ".join(f"{key} {api_value(spec[key])}" for key in _CRON_SPEC if key in spec)
             yield Step(at_ns, rv, "CronJob", seen, (parts,))
         elif changes := [
-            f"spec {key}: {before.get(key)} → {spec.get(key)}"
+            field_edit(key, before.get(key), spec.get(key))
             for key in _CRON_SPEC
             if before.get(key) != spec.get(key)
         ]:
-            yield Step(at_ns, rv, "somebody", "changed the CronJob", tuple(changes))
+            who = row.get("by") or "somebody"
+            yield Step(at_ns, rv, who, "changed the CronJob", tuple(changes))
         before = spec
 
 
@@ -92,18 +102,38 @@ def _spec(text: str | None) -> dict[str, Any]:
 
 
 def add_judgements(narrative: Narrative, judgements: Iterable[Judgement]) -> None:
-    """Tell what controllers other than the Job's did, each with its verdict and why."""
-    narrative.steps = in_order([*narrative.steps, *(_step(judgement) for judgement in judgements)])
+    """Tell what controllers other than the Job's did, each with its verdict and why.
+
+    A deletion is told once: by the controller whose rules ask for it, where one's do, and not as
+    the change that it made to the Job, too.
+    """
+    deletions: dict[str, list[Judgement]] = {}
+    others = []
+    for judgement in judgements:
+        if judgement.action == "job-delete" and judgement.resource_version.isdigit():
+            deletions.setdefault(judgement.resource_version, []).append(judgement)
+        else:
+            others.append(judgement)
+    shown = [
+        min(found, key=lambda judgement: judgement.verdict in (Verdict.FOREIGN, Verdict.UNKNOWABLE))
+        for found in deletions.values()
+    ]
+    asked = {step.rv: step for step in narrative.steps if step.asks_deletion}
+    kept = [s for s in narrative.steps if not s.asks_deletion or str(s.rv) not in deletions]
+    steps = [_step(judgement, None) for judgement in others]
+    for judgement in shown:
+        change = asked.get(int(judgement.resource_version))
+        known = None if change is None or change.who == "somebody" else change.who
+        steps.append(_step(judgement, known))
+    narrative.steps = in_order([*kept, *steps])
 
 
-def _step(judgement: Judgement) -> Step:
+def _step(judgement: Judgement, by: str | None) -> Step:
     rv = int(judgement.resource_version) if judgement.resource_version.isdigit() else None
     who = f"{judgement.controller}-controller"
     match judgement.verdict:
-        case Verdict.FOREIGN:
-            who = "somebody else"
-        case Verdict.UNKNOWABLE:
-            who = "nobody knows who"
+        case Verdict.FOREIGN | Verdict.UNKNOWABLE:
+            who = by or who_else(judgement)
     if judgement.verdict is Verdict.MISSING:
         what = f"owed {judgement.action}" + (f": {judgement.subject}" if judgement.subject else "")
     else:

@@ -192,6 +192,31 @@ def _update(row: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) 
         yield _edit(row, "update/status" if status else "update", *by, fields)
 
 
+_REVISIONS: Final = """
+SELECT stream, namespace, name, recv_ns, rv, type, spec, raw, actor, actor_agent, verb, cronjob, job
+FROM internal._states
+WHERE stream = $stream AND namespace = $namespace AND name = $name ORDER BY seq
+"""
+
+
+def revisions_with_writers(
+    session: Session, stream: str, namespace: str, name: str
+) -> Iterator[dict[str, Any]]:
+    """The revisions of an object: `recv_ns`, `rv`, `type`, `spec`, and `by`, who wrote it.
+
+    `by` is what `edits_of` says of the same write; None for the first, and where nothing tells.
+    """
+    before: dict[str, Any] | None = None
+    rows = session.rows(_REVISIONS, stream=stream, namespace=namespace, name=name)
+    for row in rows:
+        document = orjson.loads(row["raw"]) if row["raw"] else {}
+        after = document if isinstance(document, dict) else {}
+        edit = None if before is None else next(_update(row, before, after), None)
+        names = ("recv_ns", "rv", "type", "spec")
+        yield {**{n: row[n] for n in names}, "by": None if edit is None else edit.actor}
+        before = after
+
+
 def _untracks(fields: tuple[FieldChange, ...]) -> bool:
     """Whether nothing changed but that a finalizer of the Job controller went."""
     (field, *others) = fields

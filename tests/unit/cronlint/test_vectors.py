@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.go_answers import rows
 from tests.tidy.source import REPOSITORY
-from tracekit.answers.cronlint.classes import CLASSES
+from tracekit.answers.cronlint.classes import CLASSES, readings_of
 from tracekit.answers.cronlint.comparison import compare
 from tracekit.base.cron import Generation, load_zone
 from tracekit.base.kube.timestamps import NS_PER_S, parse_rfc3339
@@ -122,3 +122,20 @@ def test_the_page_has_the_table_of_classes() -> None:
     page = (Path(REPOSITORY) / "docs/cron.md").read_text(encoding="utf-8")
     table = re.findall(r"^\| `([\w-]+)` \| (.+) \| (.+) \| \d+ \|$", page, re.MULTILINE)
     assert {name: (ours, theirs) for name, ours, theirs in table} == CLASSES
+
+
+@pytest.mark.parametrize(
+    ("name", "schedule", "kubernetes"),
+    [
+        ("every", "@every 10s", "`@every 10s` is an interval"),
+        ("every", "TZ=UTC @every 1h30m", "`@every 1h30m` is an interval"),
+        ("plus-sign", "+07 * * * *", "reads `+07` as 7"),
+        ("wrapped-range", "0-5 23-04 * * *", "refuses `23-04`"),
+        ("wrapped-range", "0 0 * * FRI-MON", "refuses `FRI-MON`"),
+        ("nth-weekday", "0 0 * * FRI#3", "refuses `FRI#3`"),
+        ("empty-item", "1, * * * *", "skips what is missing in `1,`; `,` never fires"),
+        ("weekday-7", "0 0 * * 7", "refuses 7 as a day of week: Sunday is 0"),
+    ],
+)
+def test_a_class_is_told_by_the_schedule_at_hand(name: str, schedule: str, kubernetes: str) -> None:
+    assert readings_of(name, schedule)[0] == kubernetes

@@ -65,7 +65,7 @@ def test_a_cronjob_is_told_with_its_spec_and_what_changed_in_it() -> None:
     assert [(step.rv, step.what, step.details) for step in narrative.steps] == [
         (5, "was created", ("schedule * * * * *",)),
         (7, "changed the CronJob", ("spec schedule: * * * * * → @hourly",)),
-        (8, "changed the CronJob", ("spec schedule: @hourly → None",)),
+        (8, "changed the CronJob", ("spec schedule: @hourly → not set",)),
         (9, "is gone", ()),
     ]
     assert narrative.closing == "Ticks while it was recorded: none; nothing contradicts the rules."

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from tracekit.answers.cronlint.classes import CLASSES
+from tracekit.answers.cronlint.classes import readings_of
 from tracekit.answers.cronlint.comparison import Comparison, compare
 from tracekit.answers.cronlint.croniter_reading import Question, Reading, croniter_reading
 from tracekit.answers.cronlint.sources import Entry
@@ -122,6 +122,6 @@ def linted(entry: Entry, asked: Asked) -> Linted:
 def notes_of(found: Linted) -> Iterator[Surprise]:
     """All that there is to say about a schedule: each disagreement, and each surprise."""
     for name in found.comparison.classes:
-        ours, theirs = CLASSES[name]
+        ours, theirs = readings_of(name, found.entry.schedule)
         yield Surprise(name, f"Kubernetes: {ours}; another reader (croniter): {theirs}")
     yield from found.surprises

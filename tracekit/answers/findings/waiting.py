@@ -401,11 +401,13 @@ def _ttl_took(job: Job) -> Iterator[Case]:
         return  # somebody was faster
     evidence = {"ttl_s": seconds, "stayed_s": round(stayed_ns / NS_PER_S, 3)}
     if job.failure is not None and stayed_ns <= EVIDENCE_NS:
+        # The TTL counts from the condition's time, which has whole seconds.
+        failed_ns = int(job.failure["last_transition_ns"] or ended_ns)
         yield Case(
             TTL_TOOK, job.target,
             f"failed, and ttlSecondsAfterFinished {seconds} took it with its pods and logs",
             ended_ns, gone_ns,
-            f"failed at {clock(ended_ns)}, deleted {span(stayed_ns)} later",
+            f"failed at {clock(failed_ns)}, deleted {span(gone_ns - failed_ns)} later",
             job.cronjob, evidence=evidence,
         )  # fmt: skip
     elif job.failure is None and seconds == 0 and stayed_ns <= UNSEEN_NS:
@@ -413,7 +415,7 @@ def _ttl_took(job: Job) -> Iterator[Case]:
             UNSEEN_END, job.target,
             "went as it became Complete (ttlSecondsAfterFinished 0): who polls never sees the end",
             ended_ns, gone_ns,
-            f"Complete at {clock(ended_ns)}, deleted {stayed_ns / NS_PER_S:.2f} s later",
+            f"Complete at {clock(ended_ns)}, deleted {span(stayed_ns)} later",
             job.cronjob, evidence=evidence,
         )  # fmt: skip
 

@@ -299,7 +299,10 @@ class _CronJob:
             if other is not job and other.running_at(at_ns - 1) and other.gone_ns is not None
             and abs(other.gone_ns - job.created_ns) < END_SLACK_NS
         ]  # fmt: skip
-        why = f"Job {job.name} was created {span(job.created_ns - at_ns)} after it was due"
+        # A creationTimestamp has whole seconds.
+        late_ns = job.created_ns - at_ns
+        delay = span(late_ns) if late_ns else "less than 1 s"
+        why = f"Job {job.name} was created {delay} after it was due"
         if rule.policy == "Replace" and replaced:
             why += f", in place of {', '.join(replaced)}, which still ran"
         return _Fate("started", rule.policy, why)

@@ -191,6 +191,12 @@ def _not_among(entry: Manager, entries: Collection[Manager]) -> bool:
     )
 
 
+_JOB_GONE = "its Job is gone: the garbage collector deletes the pod"
+_JOB_GOES = "its Job is being deleted: the garbage collector deletes the pod"
+#: What is said of deletions that the garbage collector makes.
+COLLECTED = frozenset({_JOB_GONE, _JOB_GOES})
+
+
 def deletion_evidence(
     history: History, write: Write, *, events_recorded: bool, reported_again: bool
 ) -> str | None:
@@ -206,9 +212,9 @@ def deletion_evidence(
             return f"the pod has the condition DisruptionTarget ({condition.reason})"
     job = history.job_before(write.rv)
     if job is None or job.type == "DELETED":
-        return "its Job is gone: the garbage collector deletes the pod"
+        return _JOB_GONE
     if job.view.deleted_ns is not None:
-        return "its Job is being deleted: the garbage collector deletes the pod"
+        return _JOB_GOES
     if job.view.status.finished is not None:
         return "its Job has finished: the Job controller deletes nothing any more"
     if reported_again:
