@@ -29,7 +29,7 @@ def failed(traces: Any) -> Any:
         said = {("t-backoff-limit", one["pod"]): [one] for one in logs}
         found = diagnose(replace(facts, last_words=said))
         return next(
-            c for f in found for c in f.cases if f.id == "TK407" and c.target.name == "once"
+            c for f in found for c in f.cases if f.id == "TK401" and c.target.name == "once"
         )
 
     return case

@@ -167,6 +167,10 @@ def asked_of_failures() -> dict[str, Asked]:
         "SIGKILL without OOMKilled": Asked(
             (failed(), pod("Failed", container("main", ended(137)))),
             ("exit code 137 (SIGKILL)", "SIGKILL without OOMKilled"), ("limits.memory",)),
+        "a command that the image lacks": Asked(
+            (failed(), pod("Failed", container("main", ended(127)))),
+            ("exit code 127 (a shell's code for a command that is not found)", ".command"),
+            ("retries",)),
         "a sidecar out of memory": Asked(
             (failed(), pod("Failed", container("main", ended(1)),
                            container("proxy", ended(137, "OOMKilled")), spec=PROXY)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -71,12 +71,15 @@ def ending_of(pod: Pod) -> Ending | None:
 #: By convention of shells and runtimes 128 + n is the end by signal n (POSIX, signal.h).
 _SIGNALS = {130: "SIGINT", 131: "SIGQUIT", 132: "SIGILL", 134: "SIGABRT", 135: "SIGBUS",
             136: "SIGFPE", 137: "SIGKILL", 139: "SIGSEGV", 143: "SIGTERM"}  # fmt: skip
+#: What a shell ends with that could not begin its command (POSIX, XCU 2.8.2).
+SHELL_CODES: Final = {126: "a shell's code for a command that is not executable",
+                      127: "a shell's code for a command that is not found"}  # fmt: skip
 
 
 def coded(exit_code: int) -> str:
-    """An exit code, with the signal that it stands for: `137 (SIGKILL)`."""
-    signal = _SIGNALS.get(exit_code)
-    return str(exit_code) if signal is None else f"{exit_code} ({signal})"
+    """An exit code, with what it stands for by convention: `137 (SIGKILL)`."""
+    meaning = _SIGNALS.get(exit_code) or SHELL_CODES.get(exit_code)
+    return str(exit_code) if meaning is None else f"{exit_code} ({meaning})"
 
 
 def init_failure(pod: Pod) -> Mapping[str, Any] | None:

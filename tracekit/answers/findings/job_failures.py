@@ -7,7 +7,14 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from tracekit.answers.endings import Cause, Ending, coded, ending_of, init_failure
+from tracekit.answers.endings import (
+    SHELL_CODES,
+    Cause,
+    Ending,
+    coded,
+    ending_of,
+    init_failure,
+)
 from tracekit.answers.findings.pulls import PULL, unpulled, unpulled_case
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.refusals import Refusal, refusal_advice, refusal_of
@@ -421,6 +428,11 @@ def _after_exits(job: Job, rule: Rule, pods: list[Pod], *, never: bool) -> str |
         return (
             "SIGTERM: see who asked the pod to end (its Events, the audit log); a program that "
             "ends well on SIGTERM has exit code 0."
+        )
+    if codes and codes <= SHELL_CODES.keys():
+        return (
+            "See that the image has what .command and .args name, executable and in its PATH, and "
+            f"scripts the right line ends and interpreter. {_LOGS}"
         )
     if rule is SAME_EXIT and (not never or job.spec.get("podFailurePolicy") or not codes - {0}):
         return _LOGS  # it has a policy already, or validation would refuse it
