@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -40,15 +40,23 @@ def config_file() -> Path | None:
     return folder / "config.toml" if folder else None
 
 
-def defaults_of(command: click.Command, verb: str, verbs: Collection[str]) -> dict[str, Any]:
+def defaults_of(
+    command: click.Command, verb: str, verbs: Mapping[str, Callable[[], click.Command | None]]
+) -> dict[str, Any]:
     """What stands for the options of a verb that the command line leaves out, by parameter.
+
+    Args:
+        command: The verb.
+        verb: Its name.
+        verbs: What imports each verb, by name. Others are imported only where the file has a
+            default for all that this one has no option for.
 
     Raises:
         UsageError: The file cannot be read, is no TOML, or names a verb or an option that is none.
     """
     file = config_file()
     tables = _tables(str(file)) if file else {}
-    options = {_name(p): p for p in command.params if isinstance(p, click.Option) and p.name}
+    options = _options(command)
     own = tables.get(verb, {})
     _check(tables, own, verb, verbs, options)
     found: dict[str, Any] = {}
@@ -66,6 +74,16 @@ def defaults_of(command: click.Command, verb: str, verbs: Collection[str]) -> di
     return found
 
 
+def _options(command: click.Command | None) -> dict[str, click.Option]:
+    """The options of a verb, and of the verbs below it, by their long names."""
+    found: dict[str, click.Option] = {}
+    if isinstance(command, click.Group):
+        for below in command.commands.values():
+            found |= _options(below)
+    own = command.params if command else ()
+    return found | {_name(p): p for p in own if isinstance(p, click.Option) and p.name}
+
+
 def _name(option: click.Option) -> str:
     return max(option.opts, key=len).lstrip("-")
 
@@ -81,10 +99,17 @@ def _check(
     tables: Mapping[str, Any],
     own: Any,
     verb: str,
-    verbs: Collection[str],
+    verbs: Mapping[str, Callable[[], click.Command | None]],
     options: Collection[str],
 ) -> None:
     file = config_file()
+    for_all = [name for name, value in tables.items() if not isinstance(value, dict)]
+    if others := [name for name in for_all if name not in options and name not in verbs]:
+        known = {name for found in verbs.values() for name in _options(found())}
+        for name in others:
+            if name not in known:
+                meant = hint(name, known, "name one as it is written on the command line")
+                raise UsageError(f"{file}: no verb has an option {name!r}{meant}")
     for name, value in tables.items():
         if isinstance(value, dict) and name not in verbs:
             meant = hint(name, verbs, "`tracekit --help` lists them")

@@ -15,6 +15,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -174,12 +175,16 @@ class MainGroup(LazyGroup):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the verb."""
-        with imports.FINDER.also(*imports.PYARROWS_OWN):
-            command = super().get_command(ctx, cmd_name)
+        command = self._imported(ctx, cmd_name)
         if command is not None and not self.is_listing and not ctx.resilient_parsing:
-            given = defaults_of(command, cmd_name, list(self.verbs))
+            verbs = {name: partial(self._imported, ctx, name) for name in self.verbs}
+            given = defaults_of(command, cmd_name, verbs)
             ctx.default_map = {**(ctx.default_map or {}), cmd_name: given}
         return command
+
+    def _imported(self, ctx: click.Context, name: str) -> click.Command | None:
+        with imports.FINDER.also(*imports.PYARROWS_OWN):
+            return super().get_command(ctx, name)
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the verb; an answer that lacks a damaged part of a trace has exit status 2."""

@@ -158,7 +158,12 @@ def _write_records(rows: pa.Table, out: TextIO) -> None:
 
 
 def write_listing(rows: pa.Table, out: TextIO) -> None:
-    """Rows as all verbs but `sql` show them; columns without a value are left out."""
+    """Rows as all verbs but `sql` show them; columns without a value are left out.
+
+    Of no rows nothing is written, as kubectl does.
+    """
+    if not rows.num_rows:
+        return
     used = [name for name in rows.column_names if rows[name].null_count < rows.num_rows]
     rows = rows.select(used)
     write_table([name.upper() for name in used], _cells(rows), out, right=_numbers(rows))
