@@ -89,3 +89,13 @@ def test_sentences_about_one_start_do_not_contradict_each_other(opened: Trace) -
     assert "started 0.674 s after it" in text
     opening = opened.explain("c0016-replace").opening
     assert opening == "Complete less than 1 s after its startTime: 2 pods succeeded."
+
+
+def test_times_of_one_minute_that_got_no_job_are_found(traces: Traces) -> None:
+    refused = case_of(traces, "TK306", "often")
+    assert refused is not None
+    assert refused.detail.startswith(
+        "2 times from 2026-11-26 19:45:44Z to 2026-11-26 19:45:54Z (@every 10s): often-29928705"
+    )
+    assert "names count minutes" in refused.claim
+    assert case_of(traces, "TK306", "kept-short") is None

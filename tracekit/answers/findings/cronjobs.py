@@ -86,7 +86,8 @@ FORBID = Rule(
 NOT_STARTED = Rule(
     "TK306", "due and not started", Severity.ERROR,
     "A time of the schedule without a Job that nothing above explains, or that gave way to a later "
-    "one: the controller starts only the most recent time that it has missed.",
+    "one: the controller starts only the most recent time that it has missed. Or an `@every` below "
+    "a minute whose Job's name, which counts minutes, was taken by the run before.",
     "A Job that the record's scope leaves out; a Job of the same name that was there already.",
     "`tracekit explain TRACE {object}` tells each tick; see TK207 for a controller that is behind.",
     rank=17,
@@ -172,6 +173,8 @@ def _of_one(facts: Facts, cron: CronJob, mine: list[Job], ticks: list[Row]) -> I
         yield from stalls
     if reading is None:
         yield from unreadable(facts, cron)
+    if not dated and not never:
+        yield from _same_minute(cron, ticks, reading)
     for case in _ticks(facts, cron, ticks, dated=dated):
         if any(stall.rule is case.rule for stall in stalls):
             continue  # that one counts from the last start on
@@ -286,6 +289,27 @@ def _missed(cron: CronJob, policy: str, found: list[Row]) -> Case:
             return _tick_case(NOT_STARTED, cron, found, claim)
         case _:
             return _tick_case(NOT_STARTED, cron, found, f"was due and not started ({policy})")
+
+
+def _same_minute(
+    cron: CronJob, ticks: Sequence[Row], reading: tuple[Schedule, Zone] | None
+) -> Iterator[Case]:
+    """Times of an `@every` below a minute for which the name of a Job was taken by its own."""
+    schedule = None if reading is None else reading[0]
+    if not isinstance(schedule, EverySchedule) or schedule.delay_s * NS_PER_S >= _MINUTE_NS:
+        return
+    found = [t for t in ticks if (t["outcome"], t["policy"]) == ("missed", "name-taken")]
+    if not found:
+        return
+    claim = "is due more than once a minute, and its Jobs' names count minutes: a start is refused"
+    case = _tick_case(NOT_STARTED, cron, found, claim)
+    yield replace(
+        case,
+        detail=f"{case.detail}; the API server refuses a second one (409, AlreadyExists)",
+        severity=Severity.WARNING,
+        todo="Write a schedule of a minute or more, and let a Job that runs on do the work of "
+        "shorter intervals.",
+    )
 
 
 def _skipped(cron: CronJob, found: list[Row]) -> Case:
