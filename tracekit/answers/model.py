@@ -46,7 +46,10 @@ class Target(NamedTuple):
     uid: str = ""
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else self.name
+        if self.namespace:
+            return f"{self.kind} {self.namespace}/{self.name}"
+        # Text that kubectl prints for people may leave the namespace out.
+        return f"{self.kind} {self.name}" if self.kind in ("Job", "CronJob", "Pod") else self.name
 
 
 class Case(Struct, frozen=True):

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from tracekit.answers.evidence import Suspension
 from tracekit.answers.model import Target
@@ -22,6 +22,7 @@ from tracekit.answers.words import clock
 from tracekit.base.coverage import Coverage
 from tracekit.base.cron import Generation
 from tracekit.base.kube import job_status
+from tracekit.base.kube.printed.model import Shown, ShownEvent
 from tracekit.base.spans import Spans
 from tracekit.check.verdict import Judgement, Verdict
 from tracekit.versions.release_bugs import Bug, KnownBug
@@ -38,6 +39,13 @@ COLUMNS = (
     "first_ns", "last_ns", "last_schedule_ns", "cron_active", "holder", "renew_ns", "acquire_ns",
 )  # fmt: skip
 STREAMS = ("jobs", "pods", "cronjobs", "events", "leases")
+
+
+class Seen(NamedTuple):
+    """What a text that kubectl printed for people shows once, and when that was, Unix ns."""
+
+    at_ns: int
+    shown: Shown | ShownEvent
 
 
 @lru_cache(maxsize=4096)
@@ -353,6 +361,8 @@ class Facts:
     container_notes: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     #: Requests for Jobs and CronJobs that the API server refused, out of an audit log.
     refused_calls: Sequence[Row] = ()
+    #: Of a trace that was made of text for people: all that it shows, in order.
+    shown: Sequence[Seen] = ()
     #: Whether these are all Jobs: else nothing is known of a backlog.
     is_whole: bool = True
     #: What is known of the release.
@@ -502,6 +512,7 @@ def facts_of(
     logs: Sequence[Row] = (),
     container_notes: Mapping[str, Sequence[Row]] | None = None,
     refused_calls: Sequence[Row] = (),
+    shown: Sequence[Seen] = (),
     bugs: Mapping[Bug, KnownBug] | None = None,
     coverage: Coverage = Coverage(),  # noqa: B008 - frozen
     terminating: Mapping[str, int] | None = None,
@@ -545,6 +556,7 @@ def facts_of(
         last_words=_by_pod(logs),
         container_notes=container_notes or {},
         refused_calls=refused_calls,
+        shown=shown,
         bugs=bugs or {},
         coverage=coverage,
         terminating=terminating or {},

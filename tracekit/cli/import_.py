@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -20,6 +21,7 @@ from rich.progress import (
 )
 
 from tracekit.base.coverage import scope_of
+from tracekit.base.time_input import moment_ns
 from tracekit.cli import imports
 from tracekit.cli.completion import complete_file, complete_gates, complete_version
 from tracekit.cli.messages import say, tell
@@ -91,6 +93,12 @@ def _command(name: str, about: str, kind: str | None, *, hidden: bool = False) -
         help="What lists asked for that do not say it: what such a list does not hold is gone.  "
         "[default: what the list, its place or its objects say]",
     )
+    @click.option(
+        "--at",
+        metavar="TIME",
+        help="When what has no times was printed: now, 22:43, or RFC 3339.  [default: what its "
+        "bundle says; of text for people when the file was written]",
+    )
     @click.option("--force", is_flag=True, help="Replace the trace if it exists.")
     @click.option(
         "--processes",
@@ -99,32 +107,48 @@ def _command(name: str, about: str, kind: str | None, *, hidden: bool = False) -
         help="Use so many processes for large watch logs; the trace is the same.  [default: the "
         "cores]",
     )
-    def run(
-        *,
-        files: tuple[str, ...],
-        output: str,
-        others: tuple[str, ...],
-        kubernetes_version: str | None,
-        feature_gates: str | None,
-        controller_flags: str | None,
-        scope: str | None,
-        force: bool,
-        processes: int | None,
-    ) -> None:
-        header = TraceHeader(
-            kubernetes_version=parse_version(kubernetes_version),
-            feature_gates=parse_feature_gates(feature_gates),
-            controller_flags=parse_flags(controller_flags) or (),
-        )
-        target = Path(output)
-        check_output(target, force=force)
-        with _progress((*files, *others)) as advance, _mapped(processes or cores()) as mapped_in:
-            results = import_files(
-                ImportRequest(
-                    files, target, header, kind, others, advance, mapped_in, scope_of(scope)
-                )
+    def run(**options: Any) -> None:
+        _import(kind, **options)
+
+
+def _import(
+    kind: str | None,
+    *,
+    files: tuple[str, ...],
+    output: str,
+    others: tuple[str, ...],
+    kubernetes_version: str | None,
+    feature_gates: str | None,
+    controller_flags: str | None,
+    scope: str | None,
+    at: str | None,
+    force: bool,
+    processes: int | None,
+) -> None:
+    header = TraceHeader(
+        kubernetes_version=parse_version(kubernetes_version),
+        feature_gates=parse_feature_gates(feature_gates),
+        controller_flags=parse_flags(controller_flags) or (),
+    )
+    target = Path(output)
+    check_output(target, force=force)
+    looked_at_ns = _looked_at(at, files)
+    with _progress((*files, *others)) as advance, _mapped(processes or cores()) as mapped_in:
+        asked = scope_of(scope)
+        results = import_files(
+            ImportRequest(
+                files, target, header, kind, others, advance, mapped_in, asked, looked_at_ns
             )
-        report(results, target, recognised=kind is None)
+        )
+    report(results, target, recognised=kind is None)
+
+
+def _looked_at(at: str | None, files: Sequence[str]) -> int | None:
+    """When it was printed, Unix ns: of standard input now, if nobody says it."""
+    now_ns = time.time_ns()
+    if at is None:
+        return now_ns if "-" in files else None
+    return now_ns if at.strip().lower() == "now" else moment_ns(at, now_ns)
 
 
 _WATCH_HELP = """Import list and watch results, one JSON object a line.

@@ -21,6 +21,7 @@ from tracekit.report.rows import FORMATS, write_listing, write_rows
 from tracekit.sql.catalog import job_columns
 from tracekit.sql.scope import Chosen
 from tracekit.sql.session import Session
+from tracekit.trace.format.model import STATELESS
 
 #: What `table` shows fits 80 columns; what each heading is made from. Every Job that completed has
 #: the same reason, and of a trace of one day the hours are enough.
@@ -114,12 +115,18 @@ def jobs(
         labels = [dict(found or ()) for found in rows["_labels"].to_pylist()]
         rows = rows.filter([selector_matches(selector, found) for found in labels])
     if not rows.num_rows and not session.is_damaged:
-        tell("no Job found")
+        tell("no Job found" + _why_none(session))
     rows = rows.drop_columns(["_namespace", "_cronjob", "_outcome", "_labels"])
     if output in ("table", "wide"):
         write_listing(rows, sys.stdout)
     else:
         write_rows(rows, output, sys.stdout)
+
+
+def _why_none(session: Session) -> str:
+    """Why traces have no Jobs that nonetheless tell of some."""
+    whys = [source.header.scope.get(STATELESS) for source in session.sources]
+    return f": {whys[0]}; `tracekit diagnose` says what it tells" if whys and all(whys) else ""
 
 
 def _order(asked: str | None) -> str:

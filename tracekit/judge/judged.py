@@ -33,6 +33,7 @@ from tracekit.judge.verdict_table import (
     load_verdicts,
     verdict_table,
 )
+from tracekit.trace.format.model import STATELESS
 from tracekit.trace.reading.objects import Objects
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.stores.parts import Parts
@@ -62,6 +63,11 @@ def resolve_era(
     Only what the command line says can be refused; a gate of the trace that its version does not
     allow is a warning of the era.
     """
+    if reader.header.scope.get(STATELESS):
+        raise UsageError(
+            f"nothing of the trace can be judged: {reader.header.scope[STATELESS]}; `tracekit "
+            "diagnose` says what it tells"
+        )
     text = parse_version(kubernetes_version)
     named = KubeVersion.parse(text) if text is not None else None
     recorded = _recorded_version(reader, needed=named is None)

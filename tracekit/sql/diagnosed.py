@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import orjson
 
 from tracekit.answers.findings.baseline import Baseline
 from tracekit.answers.findings.diagnosis import Wanted, diagnose
 from tracekit.answers.model import Finding
 from tracekit.answers.pauses import Gap
-from tracekit.answers.trace_model import COLUMNS, STREAMS, Facts, Row, facts_of
+from tracekit.answers.trace_model import COLUMNS, STREAMS, Facts, Row, Seen, facts_of
 from tracekit.base.collecting import collecting_rarely
 from tracekit.base.coverage import Coverage
 from tracekit.base.cron import Generation
 from tracekit.base.errors import TracekitError
+from tracekit.base.kube.printed.model import Shown, ShownEvent
 from tracekit.check.compare.fields import FieldDifference
 from tracekit.check.verdict import Judgement, ObjectRef, Reason, Verdict
 from tracekit.sql.computed import coverage_of_source, era_of
@@ -75,6 +77,7 @@ def facts_from(
         ),
         container_notes=_container_notes(session),
         refused_calls=session.rows(_REFUSED_CALLS),
+        shown=list(_shown(session)),
         suspended_by=suspensions(session),
         terminating={row["name"]: row["at_ns"] for row in session.rows(_TERMINATING)},
         bugs=_bugs(session) if bugs is None else bugs,
@@ -98,10 +101,24 @@ WHERE type = 'CALL' AND ((reason = 'Invalid' AND stream IN ('jobs', 'cronjobs'))
   OR (verb = 'create' AND stream IN ('pods', 'jobs') AND code >= 400 AND code NOT IN (409, 429)))
 ORDER BY recv_ns
 """
+_SHOWN = """
+SELECT recv_ns, verb, raw FROM internal._rows
+WHERE type = 'CALL' AND derived_from = 'kubectl-text' ORDER BY seq
+"""
 _TERMINATING = """
 SELECT name, min(coalesce(deleted_ns, recv_ns)) AS at_ns FROM internal._states
 WHERE stream = 'namespaces' AND (deleted_ns IS NOT NULL OR type = 'DELETED') GROUP BY name
 """
+
+
+def _shown(session: Session) -> Iterator[Seen]:
+    """What text for people shows; a row that says something else is passed over."""
+    for row in session.rows(_SHOWN):
+        kind: type[Shown | ShownEvent] = ShownEvent if row["verb"] == "event" else Shown
+        try:
+            yield Seen(row["recv_ns"] or 0, msgspec.json.decode(row["raw"] or b"", type=kind))
+        except msgspec.DecodeError:
+            continue
 
 
 def _container_notes(session: Session) -> dict[str, list[dict[str, Any]]]:

@@ -17,10 +17,11 @@ def advice(finding: Finding) -> str:
     todo = own if cause is None else f"see {cause.id}. {finding.cases[0].todo or cause.todo}"
     if target.kind in _NAMED and cause is None:
         kind = target.kind.lower()
-        named = f"{kind} -n {for_shell(target.namespace)} {for_shell(target.name)}"
+        space = f" -n {for_shell(target.namespace)}" if target.namespace else ""
+        named = f"{kind}{space} {for_shell(target.name)}"
         todo = todo.replace(f" {kind} NAME", f" {named}").replace(
             "job --from=cronjob/NAME",
-            f"job -n {for_shell(target.namespace)} {for_shell(target.name + '-by-hand')} "
+            f"job{space} {for_shell(target.name + '-by-hand')} "
             f"--from={for_shell('cronjob/' + target.name)}",
         )
     return todo.replace("{object}", for_shell(f"{target.namespace}/{target.name}"))

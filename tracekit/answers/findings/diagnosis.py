@@ -15,6 +15,7 @@ from tracekit.answers.findings import (
     jobs,
     record,
     refused_statuses,
+    shown,
     waiting,
 )
 from tracekit.answers.findings.baseline import Baseline
@@ -32,6 +33,7 @@ _FAMILIES: tuple[Callable[[Facts], Iterator[Case]], ...] = (
     jobs.find,
     waiting.find,
     refused_statuses.find,
+    shown.find,
     record.find,
 )
 RULES: tuple[Rule, ...] = tuple(
@@ -43,6 +45,7 @@ RULES: tuple[Rule, ...] = tuple(
             *jobs.RULES,
             *waiting.RULES,
             *refused_statuses.RULES,
+            *shown.RULES,
             *record.RULES,
         ),
         key=lambda rule: rule.id,

@@ -84,6 +84,8 @@ def find(facts: Facts) -> Iterator[Case]:
     for problem in dict.fromkeys(facts.problems):
         claim = "a part of it is lost, and nothing is judged"
         yield Case(DAMAGED, _TRACE, claim, facts.first_ns, facts.end_ns, problem)
+    if facts.shown:
+        return  # TK908 says what such a record is
     if facts.not_judged is not None and not facts.problems:
         yield Case(
             NOT_JUDGED, _TRACE, "has no verdicts", facts.first_ns, facts.end_ns, facts.not_judged

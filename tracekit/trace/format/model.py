@@ -120,6 +120,8 @@ class Call(Struct, frozen=True):
     message: str | None = None
 
 
+#: What a scope says of a source in which nothing is a state: why, as a sentence.
+STATELESS: Final = "stateless"
 #: The stream of what a recorder notes of its own clock.
 CLOCKS: Final = "clocks"
 #: What a scope says of the recorder's clock: how far it was ahead, in ns.

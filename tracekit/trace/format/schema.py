@@ -105,8 +105,8 @@ ENVELOPE = (
     Column("synthesized", BOOL, "true: nobody saw this state as such; it was found by comparing a "
            "relist with what was known, or put together from what `derived_from` says", _NEVER),
     Column("derived_from", STRING, "what an importer put a synthesized state together from: "
-           "binding, disruption, deletion mark, deletion, metadata, request", "rows that came as "
-           "they are, and deletions that a relist told"),
+           "binding, disruption, deletion mark, deletion, metadata, request; CALL: "
+           "`kubectl-text`", "rows that came as they are, and deletions that a relist told"),
     Column("rv_after", INT, "a revision that was before this row's, where `rv` is not known but "
            "chosen between two that are", "`rv` is known", _S.DELTA),
     Column("rv_before", INT, "a revision that was after this row's, likewise",

@@ -1,12 +1,11 @@
-"""Text that programs print for people: it is told by its form, and what to ask for in its place.
+"""Text that programs print for people, of which nothing is read: what to ask for in its place.
 
-Such text names no object but by its name, and has neither uids, revisions nor times, so no state
-can be made of it and no verdict rest on it.
+Tables and descriptions of Jobs, CronJobs, pods and Events are read (`kubectl_text`).
 
 | text | told by |
 |---|---|
-| tables of `kubectl get`, with `-w` or without | the heads of the columns |
-| `kubectl describe` | `Name:` and what follows it in a column |
+| tables of `kubectl get` of other kinds | the heads of the columns |
+| `kubectl describe` of other kinds | `Name:` and what follows it in a column |
 | `journalctl -o json` without `--all` | a MESSAGE that is null: it was longer than 4,096 bytes |
 """
 
@@ -26,10 +25,9 @@ _BESIDE = re.compile(
     rb"^(?:Namespace|Labels|Selector|Start Time|Annotations|Status): ", re.MULTILINE
 )
 _INSTEAD = (
-    "it names no uid, revision or time, so no verdict can rest on it: `kubectl get "
-    "cronjobs,jobs,pods,events -A -o json` prints a file that does"
+    "of no Job, CronJob, pod or Event: `kubectl get cronjobs,jobs,pods,events -A -o json` prints "
+    "a file that has them"
 )
-_WATCHED = "; `kubectl get jobs -A -w -o json --output-watch-events` goes on with what changes"
 
 
 def printed_for_people(sample: Sample) -> str:
@@ -38,9 +36,9 @@ def printed_for_people(sample: Sample) -> str:
         return ""
     lines = [unstamped(line)[1] for line in islice(sample.head.split(b"\n"), _LINES_MAX)]
     if any(map(_TABLE.match, lines)):
-        return f"is a table that `kubectl get` prints for people: {_INSTEAD}{_WATCHED}"
+        return f"is a table that `kubectl get` prints for people, {_INSTEAD}"
     if any(map(_DESCRIBED.match, lines)) and _BESIDE.search(sample.head):
-        return f"is what `kubectl describe` prints for people: {_INSTEAD}"
+        return f"is what `kubectl describe` prints for people, {_INSTEAD}"
     if b'"MESSAGE"' in sample.head and any(
         value.get("MESSAGE", "") is None for value in sample.values
     ):

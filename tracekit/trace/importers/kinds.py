@@ -30,6 +30,12 @@ from tracekit.trace.importers.etcd.importer import (
 from tracekit.trace.importers.human_text import printed_for_people
 from tracekit.trace.importers.kcmlog import KcmLogReader, is_kcm_log
 from tracekit.trace.importers.kubectl import KubectlLines, has_streams, is_kubectl
+from tracekit.trace.importers.kubectl_text import (
+    HINTS,
+    KUBECTL_TEXT,
+    KubectlTextReader,
+    is_kubectl_text,
+)
 from tracekit.trace.importers.observation import Observation
 from tracekit.trace.importers.recorders import (
     KshrkLines,
@@ -46,7 +52,7 @@ from tracekit.trace.importers.watch import read_line
 _HINTS = re.compile(
     rb"apiVersion|auditID|AuditId|protoPayload|\"resource\"|etcdEvent|api_path|\"object\"|"
     rb"age-encryption|\"metadata\"|\"items\"|"
-    rb"job_?controller(?:v2)?\.go|controllermanager\.go"
+    rb"job_?controller(?:v2)?\.go|controllermanager\.go|" + HINTS
 )
 
 #: What begins as JSON: a log line may begin with a bracket, too.
@@ -215,7 +221,17 @@ KINDS: tuple[Kind, ...] = (
         lines=KubectlLines,
         example="import must-gather.tar.gz",
         kept="objects and lists, each list as a look at its scope",
-        lacks="what happened between looks; times without `ts`; manifests and tables are refused",
+        lacks="what happened between looks; times without `ts`; manifests are refused",
+    ),
+    Kind(
+        KUBECTL_TEXT,
+        "what kubectl prints for people: tables of get, with -w too, and describe",
+        is_kubectl_text,
+        KubectlTextReader,
+        rank=8,
+        example="import describe.txt",
+        kept="each object as often as it is shown, each Event, as what somebody was shown",
+        lacks="states, so there are no verdicts; times but as ages; what a column or field folds",
     ),
 )
 BY_NAME = {kind.name: kind for kind in KINDS}

@@ -41,6 +41,8 @@ class ImportResult:
     #: Why objects that were there before the source begins are known only once somebody wrote them;
     #: empty if the source lists them.
     unlisted: str = ""
+    #: Why nothing of it is a state; empty if something is.
+    stateless: str = ""
     #: The controller manager's flags, as far as the source tells them: values by name.
     controller_flags: dict[str, str] = field(default_factory=dict)
     #: What is worth knowing of it besides, as sentences.

@@ -17,13 +17,14 @@ from tracekit.base.coverage import Scope
 from tracekit.base.errors import TraceFormatError, UsageError
 from tracekit.base.kube.timestamps import format_rfc3339
 from tracekit.trace.format.header import write_header
-from tracekit.trace.format.model import HEADER_NAME, STREAM_KINDS, TraceHeader
+from tracekit.trace.format.model import HEADER_NAME, STATELESS, STREAM_KINDS, TraceHeader
 from tracekit.trace.importers.assemble import write_rows
 from tracekit.trace.importers.combine import combine, joined_header
 from tracekit.trace.importers.facts import Version
 from tracekit.trace.importers.gather import Gathering
 from tracekit.trace.importers.kinds import BY_NAME, Kind, LineMaker, recognise, wrong_kind
 from tracekit.trace.importers.kubectl import MANIFESTS
+from tracekit.trace.importers.kubectl_text import KUBECTL_TEXT
 from tracekit.trace.importers.remote import is_remote_trace
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.source import LineSource
@@ -146,11 +147,30 @@ def _parts(request: ImportRequest, gathering: Gathering) -> list[_Part]:
             continue
         for kind, source in gathering.files(name, forced=forced):
             parts.setdefault(kind.name, _Part(kind)).sources.append(source)
+    if len(parts) + len(traces) > 1:
+        _leave_text(parts.pop(KUBECTL_TEXT, None), gathering)
     collected_ns = request.looked_at_ns or gathering.facts.collected_ns
     for part in parts.values():
         for source in part.sources:
             source.collected_ns = collected_ns
+            if part.kind is BY_NAME[KUBECTL_TEXT] and collected_ns is None:
+                source.collected_ns = _written_ns(source.name)
     return sorted([*traces, *parts.values()], key=_rank)
+
+
+def _leave_text(part: _Part | None, gathering: Gathering) -> None:
+    """Leave out what kubectl printed for people where something beside it has states."""
+    why = "that kubectl prints for people, of which what is beside it says more,"
+    for source in part.sources if part is not None else ():
+        gathering.left_out[why] += 1
+        gathering.examples.setdefault(why, source.name)
+
+
+def _written_ns(name: str) -> int | None:
+    """When a file, or the archive that it is in, was written, Unix ns."""
+    place = Path(name)
+    found = next((path for path in (place, *place.parents) if path.is_file()), None)
+    return found.stat().st_mtime_ns if found is not None else None
 
 
 def _rank(part: _Part) -> int:
@@ -354,7 +374,11 @@ def _tell(place: Path, result: ImportResult) -> None:
 
 def _limits(result: ImportResult) -> dict[str, str]:
     """What the source as a whole does not tell, as it stands in the header's scope."""
-    reported = {"times": result.times, "unlisted": result.unlisted}
+    reported = {
+        "times": result.times,
+        "unlisted": result.unlisted,
+        STATELESS: result.stateless,
+    }
     return {name: why for name, why in reported.items() if why}
 
 

@@ -1,4 +1,4 @@
-"""Text that was printed for people is said to be that, with the command that prints what is needed."""
+"""Text for people of which nothing is read is said to be that, with the command that prints more."""
 
 from __future__ import annotations
 
@@ -11,22 +11,16 @@ from tests.unit.trace.importers.audit_logs import entry
 from tracekit.base.errors import TraceFormatError
 from tracekit.trace.importers.run import ImportRequest, import_files
 
-GET = """NAME             READY   STATUS              RESTARTS   AGE
-load-x2k4p       0/1     Pending             0          0s
-load-x2k4p       0/1     ContainerCreating   0          1s
+DEPLOYMENTS = """NAME   READY   UP-TO-DATE   AVAILABLE   AGE
+web    1/1     1            1           3d
 """
 TEXTS = {
-    "get -w": (GET, "a table that `kubectl get` prints"),
-    "get -A": ("NAMESPACE  NAME  READY  STATUS  RESTARTS  AGE\na  b  1/1  Running  0  3d\n", "table"),
-    "get jobs": ("NAME   COMPLETIONS   DURATION   AGE\nload   0/1           9m         9m\n", "table"),
-    "get cronjobs": (
-        "NAME  SCHEDULE     TIMEZONE  SUSPEND  ACTIVE  LAST SCHEDULE  AGE\na  * * * * *\n", "table",
-    ),
-    "get events": ("LAST SEEN   TYPE     REASON   OBJECT   MESSAGE\n9m   Normal   X   job/a   y\n", "table"),
-    "a prompt before it": ("$ kubectl get pods -w\n" + GET, "table"),
-    "ts before it": ("".join(f"2026-03-01T10:00:00Z {line}\n" for line in GET.splitlines()), "table"),
+    "deployments": (DEPLOYMENTS, "a table that `kubectl get` prints"),
+    "nodes": ("NAME     STATUS   ROLES    AGE   VERSION\nnode-a   Ready    <none>   3d    v1.36.3\n", "table"),
+    "a prompt before it": ("$ kubectl get deployments\n" + DEPLOYMENTS, "table"),
+    "ts before it": ("".join(f"2026-03-01T10:00:00Z {line}\n" for line in DEPLOYMENTS.splitlines()), "table"),
     "describe": (
-        "Name:    load\nNamespace:  shop\nStart Time:  Sun, 01 Mar 2026 10:00:00 +0000\nEvents:\n",
+        "Name:    node-a\nRoles:  <none>\nLabels:  a=b\nCreationTimestamp:  Sun, 01 Mar 2026 10:00:00 +0000\n",
         "`kubectl describe` prints",
     ),
     "journal": ('{"MESSAGE":null,"_SYSTEMD_UNIT":"k3s.service"}\n' * 3, "-o json --all"),

@@ -22,6 +22,7 @@ from tests.unit.trace.importers.test_fuzz import (
     watch_lines,
 )
 from tests.unit.trace.importers.test_kcm_log import TEXT
+from tests.unit.trace.importers.test_kubectl_text import DESCRIBED
 from tracekit.cli.main import main
 from tracekit.trace.importers.kinds import KINDS
 from tracekit.trace.reading.reader import TraceReader
@@ -88,6 +89,7 @@ FILES: dict[str, Callable[[Path], None]] = {
     "sched-recorder": lambda path: lines(path, scheduler_lines()),
     "kubectl": bundle,
     "kcm-log": manager_log,
+    "kubectl-text": lambda path: path.write_text(DESCRIBED) and None,
 }
 
 

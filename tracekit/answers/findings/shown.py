@@ -1,0 +1,294 @@
+"""TK443 to TK446, TK908: what kubectl printed for people tells, without a state behind it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from tracekit.answers.model import Case, Rule, Severity, Target
+from tracekit.answers.remedies import of_kubelet, of_pull, of_scheduler
+from tracekit.answers.trace_model import Facts, Seen
+from tracekit.answers.words import clock, counted
+from tracekit.base.kube.printed.ages import age_of
+from tracekit.base.kube.printed.model import Shown, ShownContainer, ShownEvent
+
+_MESSAGE_CHARS = 300
+_BESIDE = (
+    "Print what has states: `kubectl get cronjobs,jobs,pods,events -A -o yaml`, and diagnose that."
+)
+
+FAILED = Rule(
+    "TK443", "a Job that was shown as failed", Severity.WARNING,
+    "A table of kubectl get has Failed or FailureTarget as its STATUS, or an Event that was "
+    "printed gives a reason for which the Job controller fails a Job. A description prints no "
+    "conditions: with failed pods, none active and no such Event it is unknown.",
+    "A Job of the same name that came before.",
+    "Look at its pods' logs before they go; `kubectl get job NAME -o yaml` has the condition "
+    "with its reason.", rank=18,
+)  # fmt: skip
+TROUBLED = Rule(
+    "TK444", "a pod that was shown in trouble", Severity.WARNING,
+    "Where it was shown last, its STATUS or the state of a container is one that the kubelet gives "
+    "when an image does not come, a container cannot start or has failed, or a node took or "
+    "refused the pod; or its condition PodScheduled is False.",
+    "A pod that runs a moment later.",
+    "Read what its container said: kubectl logs POD --previous.", rank=19,
+)  # fmt: skip
+WARNED = Rule(
+    "TK445", "Events of type Warning that were shown", Severity.WARNING,
+    "A table or a description has them, about an object of which no other finding tells.",
+    "What was over a moment later.",
+    _BESIDE, rank=36,
+)  # fmt: skip
+SUSPENDED = Rule(
+    "TK446", "a CronJob that was shown as suspended", Severity.INFO,
+    "SUSPEND is True where it was shown last.",
+    "None: it is so by intent.",
+    "kubectl patch cronjob NAME -p '{\"spec\":{\"suspend\":false}}' if that is not intended.",
+    rank=63,
+)  # fmt: skip
+TEXT = Rule(
+    "TK908", "text that was printed for people", Severity.INFO,
+    "The trace was made of tables of kubectl get or of kubectl describe: it has no states.",
+    "None known.",
+    _BESIDE, rank=64,
+)  # fmt: skip
+RULES = (FAILED, TROUBLED, WARNED, SUSPENDED, TEXT)
+
+#: For these the Job controller fails a Job; the Event has the condition's reason (upstream:
+#: pkg/controller/job/job_controller.go, batch/v1 types.go).
+_FAILS = frozenset(
+    {
+        "BackoffLimitExceeded", "DeadlineExceeded", "PodFailurePolicy", "FailedIndexes",
+        "MaxFailedIndexesExceeded",
+    }
+)  # fmt: skip
+#: Reasons of the kubelet: pkg/kubelet/images/types.go, kuberuntime/kuberuntime_container.go.
+_PULLS = frozenset(
+    {
+        "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull",
+        "ImageInspectError", "RegistryUnavailable",
+    }
+)  # fmt: skip
+_STARTS = frozenset(
+    {
+        "CreateContainerConfigError", "CreateContainerError", "RunContainerError",
+        "ContainerCannotRun", "StartError", "PreCreateHookError", "PreStartHookError",
+        "PostStartHookError", "CreatePodSandboxError",
+    }
+)  # fmt: skip
+_ENDS = frozenset({"Error", "CrashLoopBackOff", "OOMKilled", "DeadlineExceeded", "Failed"})
+#: Of the pod as a whole: a node took it, lost it or did not admit it.
+_NODES = frozenset(
+    {
+        "Evicted", "NodeLost", "NodeShutdown", "Terminated", "Preempting", "Unknown",
+        "UnexpectedAdmissionError", "NodeAffinity",
+    }
+)  # fmt: skip
+_CELLS = ("READY", "STATUS", "COMPLETIONS", "DURATION", "RESTARTS", "AGE")
+
+
+class _Object(NamedTuple):
+    """All that was shown of one object, in order, and the Events about it."""
+
+    target: Target
+    looks: list[Seen]
+    events: list[ShownEvent]
+
+    @property
+    def last(self) -> Shown | None:
+        """What it was where it was shown last."""
+        found = self.looks[-1].shown if self.looks else None
+        return found if isinstance(found, Shown) else None
+
+
+def find(facts: Facts) -> Iterator[Case]:
+    """Every case of this family."""
+    if not facts.shown:
+        return
+    objects = _objects(facts.shown)
+    for one in objects:
+        found = list(_cases(facts, one))
+        yield from found or _warnings(facts, one)
+    looks = sum(isinstance(seen.shown, Shown) for seen in facts.shown)
+    yield Case(
+        TEXT,
+        Target("Trace", "", "the record"),
+        "is text that kubectl prints for people: nothing is judged",
+        facts.first_ns,
+        facts.end_ns,
+        f"{counted(len(objects), 'object')}, shown {counted(looks, 'time')} in all; revisions, "
+        "times but as ages, and what was not printed are unknown",
+        evidence={"objects": len(objects), "looks": looks},
+    )
+
+
+def _objects(shown: Sequence[Seen]) -> list[_Object]:
+    found: dict[tuple[str, str, str], _Object] = {}
+    for seen in shown:
+        item = seen.shown
+        key = (item.kind, item.namespace or "", item.name)
+        one = found.setdefault(key, _Object(Target(*key), [], []))
+        if isinstance(item, ShownEvent):
+            one.events.append(item)
+        else:
+            if one.last is not None and _is_another(one.last, item):
+                one.looks.clear()
+            one.looks.append(seen)
+    return list(found.values())
+
+
+def _is_another(before: Shown, after: Shown) -> bool:
+    """Whether two looks are at two objects of one name: the first was deleted, or is older."""
+    if before.event == "DELETED":
+        return True
+    ages = age_of(before.printed.get("AGE", "")), age_of(after.printed.get("AGE", ""))
+    if ages[0] is None or ages[1] is None or before.how != after.how:
+        return False
+    return ages[1][0] + ages[1][1] < ages[0][0]
+
+
+def _cases(facts: Facts, one: _Object) -> Iterator[Case]:
+    last = one.last
+    if one.target.kind == "Job":
+        yield from _job(facts, one, last)
+    elif last is not None and last.kind == "Pod":
+        yield from _pod(facts, one, last)
+    elif last is not None and last.kind == "CronJob" and last.suspended:
+        yield _case(facts, one, SUSPENDED, "was shown as suspended", f"SUSPEND True{_when(one)}")
+        yield from _warnings(facts, one)
+
+
+def _case(
+    facts: Facts,
+    one: _Object,
+    rule: Rule,
+    claim: str,
+    detail: str,
+    todo: str | None = None,
+    severity: Severity | None = None,
+) -> Case:
+    until_ns = one.looks[-1].at_ns if one.looks else facts.end_ns
+    from_ns = one.looks[0].at_ns if one.looks else facts.first_ns
+    last = one.last
+    owner = last.owner_name if last is not None and last.owner_kind == "CronJob" else None
+    return Case(
+        rule, one.target, claim, from_ns, until_ns, detail, owner, severity,
+        evidence={"printed": dict(last.printed)} if last is not None else {}, todo=todo,
+    )  # fmt: skip
+
+
+def _job(facts: Facts, one: _Object, last: Shown | None) -> Iterator[Case]:
+    event = next((e for e in reversed(one.events) if _fails(e)), None)
+    status = last.status if last is not None else None
+    if status in ("Complete", "Running", "Suspended") and event is not None:
+        event = None  # of another Job of that name
+    if status in ("Failed", "FailureTarget") or event is not None:
+        why = f" ({event.reason})" if event is not None else ""
+        said = f": {event.message[:_MESSAGE_CHARS]}" if event is not None else ""
+        claim = "was shown as failing" if status == "FailureTarget" else "was shown as failed"
+        yield _case(facts, one, FAILED, claim + why, f"{_cells(last)}{_when(one)}{said}")
+    elif last is not None and last.failed and last.active == 0 and last.completed is None:
+        yield _case(
+            facts, one, FAILED, "has failed pods and none active: whether it failed is unknown",
+            f"{counted(last.failed, 'pod')} failed{_when(one)}; a description prints no "
+            "conditions, and Events are gone after an hour",
+            "kubectl get job NAME -o yaml has its conditions.", Severity.INFO,
+        )  # fmt: skip
+
+
+def _fails(event: ShownEvent) -> bool:
+    return event.reason in _FAILS and event.type == "Warning"
+
+
+def _pod(facts: Facts, one: _Object, last: Shown) -> Iterator[Case]:
+    found = next(filter(None, map(_container_trouble, last.containers or ())), None)
+    reason, where = found or (_pod_trouble(last), "")
+    said = [e for e in one.events if e.type == "Warning"]
+    message = last.message or (said[-1].message if said else "")
+    waits = last.status == "Pending" and any(e.reason == "FailedScheduling" for e in said)
+    if reason is None and (waits or (last.conditions or {}).get("PodScheduled") == "False"):
+        reason = "Unschedulable"
+    if reason is None:
+        return
+    detail = f"{where or _cells(last)}{_path(one)}{_when(one)}"
+    if message:
+        detail += f": {message[:_MESSAGE_CHARS]}"
+    yield _case(facts, one, TROUBLED, f"was shown as {reason}", detail, _todo(reason, message))
+
+
+def _todo(reason: str, message: str) -> str | None:
+    plain = reason.removeprefix("Init:")
+    if plain in _PULLS:
+        return of_pull(f"{plain} {message}")
+    if plain in _STARTS:
+        return of_kubelet(message)
+    if plain == "Unschedulable":
+        return of_scheduler(message)
+    return None
+
+
+def _container_trouble(container: ShownContainer) -> tuple[str, str] | None:
+    """Why a container is in trouble, and what was shown of it."""
+    reason = container.reason or ""
+    if container.state == "Terminated" and container.exit_code:
+        reason = reason or f"ExitCode:{container.exit_code}"
+    elif not _is_trouble(reason):
+        return None
+    what = f"{'init container' if container.init else 'container'} {container.name}"
+    code = f", exit code {container.exit_code}" if container.exit_code else ""
+    if container.before_reason is not None:
+        code += f", before that {container.before_reason} ({container.before_exit_code})"
+    count = f", {counted(container.restarts, 'restart')}" if container.restarts else ""
+    return reason, f"{what}: {reason}{code}{count}"
+
+
+def _pod_trouble(last: Shown) -> str | None:
+    return next((s for s in (last.reason, last.status) if s is not None and _is_trouble(s)), None)
+
+
+def _is_trouble(status: str) -> bool:
+    plain = status.removeprefix("Init:")
+    return (
+        plain in _PULLS
+        or plain in _STARTS
+        or plain in _ENDS
+        or plain in _NODES
+        or plain.startswith(("ExitCode:", "Signal:", "OutOf"))
+    )
+
+
+def _warnings(facts: Facts, one: _Object) -> Iterator[Case]:
+    by_reason: defaultdict[str, list[ShownEvent]] = defaultdict(list)
+    for event in one.events:
+        if event.type == "Warning":
+            by_reason[event.reason].append(event)
+    for reason, events in by_reason.items():
+        last = events[-1]
+        times = f", {last.count} times" if last.count > 1 else ""
+        age = f", {last.age} before" if last.age else ""
+        detail = f"{last.message[:_MESSAGE_CHARS]}{times}{_when(one)}{age}"
+        todo = of_kubelet(last.message) if one.target.kind == "Pod" else None
+        yield _case(facts, one, WARNED, f"was shown with the warning {reason}", detail, todo)
+
+
+def _cells(last: Shown | None) -> str:
+    """What a table or a description had of it, in its own words."""
+    if last is None:
+        return "an Event says so"
+    if last.how == "describe":
+        statuses = last.printed.get("Pods Statuses") or last.printed.get("Status", "")
+        return f"described with {statuses}" if statuses else "described"
+    return ", ".join(f"{name} {last.printed[name]}" for name in _CELLS if name in last.printed)
+
+
+def _path(one: _Object) -> str:
+    """The statuses that it had before, of -w."""
+    statuses = [seen.shown.status for seen in one.looks if isinstance(seen.shown, Shown)]
+    path = [s for s, before in zip(statuses, [None, *statuses], strict=False) if s and s != before]
+    return f", after {', '.join(path[:-1])}" if len(path) > 1 else ""
+
+
+def _when(one: _Object) -> str:
+    return f", as of {clock(one.looks[-1].at_ns)}" if one.looks and one.looks[-1].at_ns else ""
