@@ -20,8 +20,8 @@ import yaml
 
 from tests.support.traces import ROOT
 
-#: What a release is made from; traces and tests are not in it.
-NEEDED = ("tracekit", "docs", "packaging", "pyproject.toml", "README.md", "LICENSE",
+#: What a release is made from; the other traces and the tests are not in it.
+NEEDED = ("tracekit", "docs", "packaging", "traces/v1.36.3-all", "pyproject.toml", "README.md", "LICENSE",
           "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", ".gitignore")  # fmt: skip
 DAY = date(2026, 11, 27)
 
@@ -52,7 +52,8 @@ def checkout(root: Path) -> Path:
     for name in files:
         if (ROOT / name).exists():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, root / name)
+            # As in a clone: a link stays one.
+            shutil.copy(ROOT / name, root / name, follow_symlinks=False)
     git(root, "init", "-q")
     git(root, "add", "-A")
     git(root, "commit", "-qm", "all")
@@ -88,6 +89,13 @@ def test_all_of_it_has_the_one_version(released: Path) -> None:
     assert (about["version"], about["appVersion"]) == ("9.8.7", "9.8.7")
     with ZipFile(dist / "kube_tracekit-9.8.7-py3-none-any.whl") as wheel:
         names = wheel.namelist()
+        demo = wheel.read("tracekit/cli/demo_trace/watch.jsonl.zst")
+    # The demo's trace is a link in the checkout, and leads nowhere from here.
+    assert demo == (ROOT / "traces" / "v1.36.3-all" / "watch.jsonl.zst").read_bytes()
+    with tarfile.open(dist / "kube_tracekit-9.8.7.tar.gz") as sources:
+        members = sources.getmembers()
+    assert all(member.isfile() for member in members)
+    assert len({member.name for member in members}) == len(members)
     assert "tracekit/cli/main.py" in names
     assert not [name for name in names if name.startswith(("tests", "packaging", "traces"))]
     text = (released / "CHANGELOG.md").read_text()
