@@ -27,6 +27,7 @@ _WATCH_LOGS = ("watch.jsonl.zst", "watch.jsonl.gz", "watch.jsonl")
 def read_header(trace: Path) -> TraceHeader:
     """The header of the trace, brought up to the newest format."""
     path = trace / HEADER_NAME
+    _require_text(trace)
     if not trace.is_dir():
         raise TraceFormatError(f"{trace} is not a trace: {_no_directory(trace)}")
     try:
@@ -147,13 +148,23 @@ def header_document(header: TraceHeader) -> dict[str, Any]:
     }
 
 
+def _require_text(trace: Path) -> None:
+    """Neither Arrow nor DuckDB can be given a name that is no text."""
+    try:
+        str(trace.resolve()).encode()
+    except UnicodeEncodeError:
+        raise TraceFormatError(f"the path of {trace} is not UTF-8: rename it") from None
+
+
 def write_header(trace: Path, header: TraceHeader) -> None:
     """Replace the header of the trace."""
+    _require_text(trace)
     document = header_document(header)
     if header.sealed_from is not None:
         document = sealed_document(document)
     text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-    replace_file(trace / HEADER_NAME, text.encode())
+    # A text may have half a surrogate pair, as the name of a file that is no UTF-8 has.
+    replace_file(trace / HEADER_NAME, text.encode("utf-8", "backslashreplace"))
 
 
 def replace_file(path: Path, content: bytes, *, durable_name: bool = True) -> None:

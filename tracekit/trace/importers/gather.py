@@ -16,15 +16,16 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, BinaryIO, cast
+from typing import BinaryIO, cast
 
 from tracekit.base.errors import TraceFormatError
+from tracekit.trace.importers.archives import BrokenArchiveError, Member, archive_errors
 from tracekit.trace.importers.facts import Facts
 from tracekit.trace.importers.kinds import BY_NAME, Kind, concerns, flaw, recognise
 from tracekit.trace.importers.recorders import ZIP_MAGIC
 from tracekit.trace.importers.remote import remote_files
 from tracekit.trace.importers.sample import SAMPLE_BYTES
-from tracekit.trace.importers.source import LineSource, Unpacked
+from tracekit.trace.importers.source import LineSource
 from tracekit.trace.stores.place import is_url
 
 _ENTRIES_MAX = 500_000
@@ -156,7 +157,7 @@ class Gathering:
                     within=source.unpacked,
                 )  # fmt: skip
                 yield from self._member(member, wanted, depth)
-        except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError, RuntimeError) as error:
+        except BrokenArchiveError as error:
             self._leave(source.name, f"that end too early or are damaged ({error})")
 
     def _member(self, member: LineSource, wanted: Kind | None, depth: int) -> Iterator[Found]:
@@ -237,18 +238,24 @@ def _tarred(source: LineSource, scratch: Path) -> Iterator[tuple[str, BinaryIO]]
     del scratch
     chunks = _Chunks(source)
     stream = io.BufferedReader(chunks, _CHUNK_BYTES)
-    with tarfile.open(fileobj=stream, mode="r|") as archive:
-        for member in archive:
-            file = archive.extractfile(member) if member.isreg() else None
-            archive.members = []  # type: ignore[attr-defined] # it remembers all that it has seen
-            if file is not None and not _is_hidden(member.name):
-                yield member.name, cast("BinaryIO", file)
-    while stream.read(_CHUNK_BYTES):
-        pass  # what is compressed tells at its end whether it is whole
+    with archive_errors():
+        archive = tarfile.open(fileobj=stream, mode="r|")  # noqa: SIM115 - it holds nothing open
+    while True:
+        with archive_errors():
+            member = archive.next()
+            file = archive.extractfile(member) if member is not None and member.isreg() else None
+        if member is None:
+            break
+        archive.members = []  # type: ignore[attr-defined] # it remembers all that it has seen
+        if file is not None and not _is_hidden(member.name):
+            yield member.name, cast("BinaryIO", Member(file))
+    with archive_errors():
+        while stream.read(_CHUNK_BYTES):
+            pass  # what is compressed tells at its end whether it is whole
     if source.problem is not None:
-        raise tarfile.ReadError(source.problem)
+        raise BrokenArchiveError(source.problem)
     if chunks.tail.strip(b"\0"):
-        raise tarfile.ReadError("it has no end mark")  # cut between two files
+        raise BrokenArchiveError("it has no end mark")  # cut between two files
 
 
 def _zipped(source: LineSource, scratch: Path) -> Iterator[tuple[str, BinaryIO]]:
@@ -257,31 +264,19 @@ def _zipped(source: LineSource, scratch: Path) -> Iterator[tuple[str, BinaryIO]]
     if path is None or not _begins_as_zip(path):
         scratch.mkdir(parents=True, exist_ok=True)
         path = scratch / f"archive-{len(list(scratch.iterdir()))}"
-        with path.open("wb") as out:
+        with path.open("wb") as out, archive_errors():
             shutil.copyfileobj(io.BufferedReader(_Chunks(source)), out)
     source.unpacked.packed = path.stat().st_size
-    with zipfile.ZipFile(path) as archive:
+    with archive_errors():
+        archive = zipfile.ZipFile(path)
+    with archive:
         for entry in archive.infolist():
             if entry.is_dir() or _is_hidden(entry.filename):
                 continue
-            with archive.open(entry) as file:
-                yield entry.filename, cast("BinaryIO", _Counted(file, source.unpacked))
-
-
-class _Counted(io.RawIOBase):
-    """A file in a ZIP archive, which unpacks it by itself."""
-
-    def __init__(self, file: IO[bytes], unpacked: Unpacked) -> None:
-        self._file, self._unpacked = file, unpacked
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        data = self._file.read(len(buffer))
-        self._unpacked.take(data)
-        buffer[: len(data)] = data
-        return len(data)
+            with archive_errors():
+                file = archive.open(entry)
+            with file:
+                yield entry.filename, cast("BinaryIO", Member(file, source.unpacked))
 
 
 def _begins_as_zip(path: Path) -> bool:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-import zlib
 from collections.abc import Iterable, Iterator
 from typing import IO, Any
 
@@ -20,6 +19,7 @@ import zstandard
 
 from tracekit.base.errors import TraceFormatError
 from tracekit.base.kube.timestamps import parse_rfc3339
+from tracekit.trace.importers.archives import BrokenArchiveError, archive_errors
 from tracekit.trace.importers.documents import documents
 from tracekit.trace.importers.frames import frame, listed, split_list, stream_of
 from tracekit.trace.importers.report import ImportResult
@@ -36,8 +36,6 @@ _ENTRY_BYTES_MAX = 256 * 1024 * 1024
 #: which makes JSON of servers five to forty times smaller.
 _ARCHIVE_BYTES_MIN = 256 * 1024 * 1024
 _ARCHIVE_TIMES = 100
-#: What `zipfile` raises for an entry that is damaged, encrypted or compressed in another way.
-_BROKEN_ENTRY = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 _RECORD = re.compile(r"k8shark-capture/records/[0-9a-f]+/\d+\.json(\.zst)?")
 _OK = 200
 _SCHEDULER_TYPES = {"Add": "ADDED", "Update": "MODIFIED", "Delete": "DELETED"}
@@ -76,8 +74,9 @@ class KshrkLines:
     def _archive(self, source: LineSource) -> Iterator[Raw]:
         packed = b"".join(source.chunks())
         try:
-            archive = zipfile.ZipFile(io.BytesIO(packed))
-        except zipfile.BadZipFile:
+            with archive_errors():
+                archive = zipfile.ZipFile(io.BytesIO(packed))
+        except BrokenArchiveError:
             raise TraceFormatError(
                 f"{source.name} is a broken archive: it was cut off, or its capture was; copy it "
                 "again"
@@ -146,12 +145,12 @@ def _json(text: bytes) -> Any:
 
 def _entry(archive: zipfile.ZipFile, name: str, where: str) -> bytes:
     try:
-        with archive.open(name) as entry:
+        with archive_errors(), archive.open(name) as entry:
             stream: IO[bytes] | zstandard.ZstdDecompressionReader = entry
             if name.endswith(".zst"):
                 stream = zstandard.ZstdDecompressor().stream_reader(entry)
             data = bytes(stream.read(_ENTRY_BYTES_MAX + 1))
-    except (zstandard.ZstdError, *_BROKEN_ENTRY) as error:
+    except (zstandard.ZstdError, BrokenArchiveError) as error:
         raise TraceFormatError(
             f"{where} is damaged: its entry {name} cannot be read ({error}); copy it again"
         ) from error

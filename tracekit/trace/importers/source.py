@@ -126,7 +126,7 @@ class LineSource:
         within: Unpacked | None = None,
     ) -> None:
         """`path`: where it lies, if `name` is another; `within`: what came out of its archive."""
-        self.name = "stdin" if name == "-" else name
+        self.name = "stdin" if name == "-" else shown_name(name)
         #: What came out of it so far, where it is compressed.
         self.unpacked = Unpacked(self.name, within)
         self._within = within
@@ -296,6 +296,11 @@ class LineSource:
             chunk = file.read(_CHUNK_BYTES)
         if not decompressor.eof:
             self.problem = "its compressed data ends too early"
+
+
+def shown_name(name: str) -> str:
+    """The name of a file as text: bytes that are none are written out."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def _path_of(name: str, opened: object) -> Path | None:
