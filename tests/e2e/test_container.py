@@ -59,7 +59,8 @@ def image(place: Path) -> Path:
             for name in names:
                 place = source / target
                 if (ROOT / name).is_dir():
-                    shutil.copytree(ROOT / name, place, dirs_exist_ok=True)
+                    # As an image's builder does: a link stays one.
+                    shutil.copytree(ROOT / name, place, symlinks=True, dirs_exist_ok=True)
                 else:
                     place.mkdir(parents=True, exist_ok=True)
                     shutil.copy(ROOT / name, place)
