@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 _Table = tuple[tuple[tuple[str, ...], str], ...]
@@ -18,7 +19,6 @@ _SCHEDULER: Final[_Table] = (
 )  # fmt: skip
 #: Each of these may hold some of the nodes: all that the message names are said.
 _NODES: Final[_Table] = (
-    (("untolerated taint", "had taint"), "tolerate the taint or take it off a node"),
     (("Insufficient ",), "ask for less of what is insufficient, free it or add a node"),
     (("node affinity/selector", "didn't match node selector"), "correct nodeSelector or affinity"),
     (("didn't match pod affinity", "didn't satisfy existing pods anti-affinity",
@@ -72,6 +72,31 @@ _KUBELET: Final[_Table] = (
 )  # fmt: skip
 
 
+_TAINT: Final = re.compile(r"taints? \{([^:}]+)")
+#: Taints that the node lifecycle controller and cloud providers set: no pod of a Job that tolerates
+#: them would run there. Upstream: k8s.io/api/core/v1 (well_known_taints.go).
+_OF_NODES: Final = {
+    "node.kubernetes.io/unreachable": "bring the node back: its kubelet does not report",
+    "node.kubernetes.io/not-ready": "bring the node back: its kubelet is not ready",
+    "node.kubernetes.io/network-unavailable": "bring up the node's network",
+    "node.kubernetes.io/unschedulable": "uncordon a node (kubectl uncordon)",
+    "node.kubernetes.io/memory-pressure": "free memory of the node",
+    "node.kubernetes.io/disk-pressure": "free disk of the node",
+    "node.kubernetes.io/pid-pressure": "end processes of the node: it has no ids left",
+    "node.cloudprovider.kubernetes.io/uninitialized": "let the cloud provider set up the node",
+    "node.cloudprovider.kubernetes.io/shutdown": "start the node: it is shut down",
+}
+
+
+def _of_taints(message: str) -> list[str]:
+    """What helps against the taints that a message names: the node, or the pod, has to change."""
+    names = dict.fromkeys(name.strip() for name in _TAINT.findall(message))
+    found = [_OF_NODES[name] for name in names if name in _OF_NODES]
+    if any(name not in _OF_NODES for name in names) or (not names and "taint" in message):
+        found.append("tolerate the taint or take it off a node")
+    return found
+
+
 def _first(table: _Table, message: str) -> str | None:
     return next((todo for words, todo in table if any(w in message for w in words)), None)
 
@@ -81,17 +106,23 @@ def of_scheduler(message: str) -> str:
     advice_of = _first(_SCHEDULER, message)
     if advice_of is not None:
         return advice_of
-    found = [todo for words, todo in _NODES if any(word in message for word in words)]
+    found = _of_taints(message)
+    found += [
+        todo for words, todo in _NODES
+        if todo not in found and any(word in message for word in words)
+    ]  # fmt: skip
     if not found:
         return (
             "Give the pod what the scheduler misses: its requests, node selector and "
             "tolerations, or a node that fits."
         )
     text = "; or ".join(found)
-    return (
-        f"{text[0].upper()}{text[1:]}. A running Job's template cannot be changed: delete the "
-        "Job and create it anew."
+    template = (
+        ""
+        if set(found) <= set(_OF_NODES.values())
+        else " A running Job's template cannot be changed: delete the Job and create it anew."
     )
+    return f"{text[0].upper()}{text[1:]}.{template}"
 
 
 def of_pull(message: str) -> str:

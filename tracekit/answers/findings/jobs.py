@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tracekit.answers.endings import coded
+from tracekit.answers.endings import Cause, coded, ending_of
 from tracekit.answers.findings import job_failures, refused_statuses, waiting
 from tracekit.answers.findings.controllers import BACKLOG, Spells, backlog_spells
 from tracekit.answers.findings.deletions import HELD_NS, held, invalid_owner
@@ -161,8 +161,10 @@ def _unfinished(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
         if age_ns >= BEGIN_NS:
             yield _suspended(facts, job)
     elif dead and not live and job.spec.get("parallelism") != 0:
-        codes = sorted({p.exit["exit_code"] for p in dead if p.exit is not None})
-        text = f" (exit code {named([coded(code) for code in codes])})" if codes else ""
+        codes = sorted({p.exit["exit_code"] for p in dead if p.exit is not None and p.ended_alone})
+        whys = [f"exit code {named([coded(code) for code in codes])}"] if codes else []
+        whys += sorted({e.reason for p in dead if (e := ending_of(p)) and e.cause in _NOT_ITS_OWN})
+        text = f" ({'; '.join(whys)})" if whys else ""
         detail = (
             f"{counted(len(dead), 'failed pod')}{text}, the last at "
             f"{clock(max(p.over_ns for p in dead))}; backoffLimit {job.spec.get('backoffLimit', 6)}"
@@ -175,6 +177,12 @@ def _unfinished(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
         yield _not_begun(facts, job, spells)
     else:
         yield from _unplaced(facts, job, live)
+
+
+#: Endings of pods that tell more than an exit code does.
+_NOT_ITS_OWN = (
+    Cause.DISRUPTED, Cause.NODE_SHUTDOWN, Cause.REFUSED_BY_KUBELET, Cause.POD_DEADLINE,
+)  # fmt: skip
 
 
 def _reported_ns(pod: Pod, shown: Mapping[str, Any]) -> int:
@@ -448,11 +456,17 @@ def _overrun(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
     ends = (None if ended is None else ended.at_ns, job.deletion_ns, facts.end_ns)
     until_ns = min(ns for ns in ends if ns is not None)
     edited_ns = _deadline_set(job)
-    over_ns = until_ns - max(due_ns, edited_ns)
-    if over_ns < OVERRUN_NS or facts.blind(job.namespace, due_ns, until_ns) or not job.managed:
+    blind = facts.blind(job.namespace, due_ns, until_ns)
+    if blind and ended is None and job.deletion_ns is None:
+        until_ns = facts.as_of(job.namespace, "jobs")  # a look tells that it still is not over
+    elif blind:
+        return
+    if until_ns - max(due_ns, edited_ns) < OVERRUN_NS or not job.managed:
         return
     cause = None
-    if facts.pause_between(due_ns, until_ns) is not None:
+    if blind:
+        why = "it was not ended when it was looked at"
+    elif facts.pause_between(due_ns, until_ns) is not None:
         why = "nobody led when it passed"
     elif _behind(spells, due_ns, until_ns):
         why, cause = "its controller was behind (TK207)", BACKLOG
@@ -467,7 +481,11 @@ def _overrun(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
         due_ns,
         until_ns,
         f"activeDeadlineSeconds {seconds} was over at {clock(due_ns)}; "
-        + (f"ended {span(until_ns - due_ns)} later" if ended else "it was not ended"),
+        + (
+            f"ended {span(until_ns - due_ns)} later"
+            if ended
+            else f"it was not ended as of {clock(until_ns)}"
+        ),
         job.cronjob,
         evidence={"deadline_s": seconds, "overrun_s": round((until_ns - due_ns) / NS_PER_S, 3)},
         cause=cause,
@@ -492,8 +510,10 @@ def _deadline_set(job: Job) -> int:
     for state in job.states:
         if state.spec.get("activeDeadlineSeconds") != wanted:
             since = state
+    if since is job.first:
+        return job.created_ns
     place = job.states.index(since)
-    return job.states[min(place + (since is not job.first), len(job.states) - 1)].at_ns
+    return job.states[min(place + 1, len(job.states) - 1)].at_ns
 
 
 def _ttl(facts: Facts, job: Job) -> Iterator[Case]:
