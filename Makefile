@@ -32,7 +32,8 @@ $(VENV)/.e2e: pyproject.toml $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group e2e
 	touch $@
 
-$(VENV)/.release: pyproject.toml $(VENV)/.package
+# A release writes its version into pyproject.toml: the next one must not install for that.
+$(VENV)/.release: | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group release
 	touch $@
 

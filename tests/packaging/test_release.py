@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -141,6 +142,18 @@ def test_what_cannot_be_released_is_said(script: ModuleType, tmp_path, capsys) -
     (tmp_path / "pyproject.toml").write_text("")
     assert script.main(["1.2.3", "--root", str(tmp_path)]) == 2
     assert "commit or stash" in capsys.readouterr().err
+
+
+def test_a_release_after_another_asks_no_network(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    for number, name in enumerate((".venv/bin/python", ".venv/.release", "pyproject.toml")):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        os.utime(path, (number, number))
+    words = ["make", "-n", "release", "VERSION=1.2.3"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == ".venv/bin/python packaging/release.py 1.2.3\n"
 
 
 #### What is locked ####
