@@ -38,11 +38,9 @@ from tracekit.check.diff.cron_keys import CronJobKeys, CronReplay
 from tracekit.check.diff.cronjob import CronKeyJudge
 from tracekit.check.diff.trace import judge_groups
 from tracekit.check.replay.cron_history import CronHistory
-from tracekit.check.replay.cron_runner import CronRunner
 from tracekit.check.replay.feed import COLUMNS
 from tracekit.check.replay.key_facts import KeyEvidence
 from tracekit.check.replay.rerun import Rerunner
-from tracekit.check.replay.run_context import RunContext
 from tracekit.judge.clocks import on_clock
 from tracekit.judge.judged import Judge, resolve_era
 from tracekit.model.process.manager import ManagerFlags
@@ -127,8 +125,6 @@ class Settings(Struct, frozen=True):
 class _CronJobs(CronJobKeys):
     """The CronJobs of a trace, searched but not judged."""
 
-    runner: CronRunner
-    context: RunContext
     found: list[CronReplay] = field(default_factory=list)
 
     def key(self, history: CronHistory) -> None:

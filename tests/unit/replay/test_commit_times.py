@@ -248,6 +248,38 @@ def test_a_lease_whose_time_an_old_server_left_as_it_was_tells_nothing() -> None
     assert abs(found.servers_behind_ns) < S
 
 
+def _renewing(late_ns: int, holders_ahead_ns: Sequence[int], since_s: int = 30) -> list[Arrival]:
+    """Renewals by one manager after the other, late by so much from then on; one pod meanwhile."""
+    rows = []
+    for number in range(40):
+        at_ns = BEGIN_NS + number * 2 * S
+        holder = number * len(holders_ahead_ns) // 40
+        renewed_ns = at_ns + holders_ahead_ns[holder]
+        came_ns = at_ns + PROMPT_NS + (late_ns if number * 2 >= since_s else 0)
+        lease = Arrival(0, 2 * number + 1, came_ns, "leases", watched=True, renewed_ns=renewed_ns)
+        rows.append(lease._replace(writer=f"manager-{holder}", written_ns=renewed_ns))
+    pod_ns = BEGIN_NS + 61 * S + PROMPT_NS + late_ns
+    return [*rows, Arrival(0, 62, pod_ns, "pods", watched=True)]
+
+
+def test_a_lease_tells_by_its_own_time_that_streams_came_late() -> None:
+    """Up to 1.18 no managedFields do, and where little happens no newer row of another stream."""
+    found = _timed(_renewing(4 * S, (0,)))
+    [span] = found.late
+    assert span[0] <= BEGIN_NS + 30 * S <= BEGIN_NS + 82 * S <= span[1]
+    written_ns = found.written_ns[62]
+    assert BEGIN_NS + 61 * S <= written_ns <= BEGIN_NS + 61 * S + WIDTH_NS
+
+
+@pytest.mark.parametrize("late_ns", [0, S])
+def test_renewals_that_take_a_second_are_not_late(late_ns: int) -> None:
+    assert _timed(_renewing(late_ns, (0,))).late == ()
+
+
+def test_managers_whose_clocks_differ_are_not_late() -> None:
+    assert _timed(_renewing(0, (0, -5 * S))).late == ()
+
+
 def _of_kubelets(commits_ns: Sequence[int], ahead_ns: Sequence[int]) -> Timed:
     """A record of pods that one kubelet after the other ended, each by a clock of its own."""
     arrivals = Arrivals()

@@ -16,12 +16,12 @@ from tracekit.base.kube.cronjob_views import CronJobView
 from tracekit.base.kube.events import COMBINED
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.base.kube.views import JobView
+from tracekit.check.replay.clock_readings import CLOCK_SLACK_NS
 from tracekit.check.replay.cron_api import DryCronApi
 from tracekit.check.replay.cron_history import COMPONENT, CronHistory
 from tracekit.check.replay.cron_runner import CronRunner
 from tracekit.check.replay.cron_search import CronExplanation
 from tracekit.check.replay.history import EventRow, Revision
-from tracekit.check.replay.key_facts import CLOCK_SLACK_NS
 from tracekit.check.replay.reported_events import EVENT_LAG_NS
 from tracekit.ports.cronjob.actions import (
     RecordEvent,

@@ -9,9 +9,11 @@ from typing import NamedTuple
 from tracekit.base.kube.cronjob_views import CronJobView
 from tracekit.check.replay.cron_feed import cron_events_of, cron_jobs_of
 from tracekit.check.replay.cron_history import CronHistories, CronHistory
+from tracekit.check.replay.cron_runner import CronRunner
 from tracekit.check.replay.cron_search import CronEntry, CronExplanation
 from tracekit.check.replay.feed import RowGroup
-from tracekit.check.replay.history import EventRow, History, Revision, Write
+from tracekit.check.replay.history import EventRow, History, Revision, Write, written_in_time
+from tracekit.check.replay.run_context import RunContext
 from tracekit.check.replay.search_state import Apart, WriteWithoutSync
 
 
@@ -19,6 +21,8 @@ from tracekit.check.replay.search_state import Apart, WriteWithoutSync
 class CronJobKeys:
     """Takes the rows of a trace, namespace by namespace, and has a look at each CronJob's name."""
 
+    runner: CronRunner
+    context: RunContext
     _namespace: str | None = field(default=None, init=False)
     _collected: CronHistories = field(default_factory=CronHistories, init=False)
 
@@ -42,7 +46,9 @@ class CronJobKeys:
     ) -> None:
         """Take in the CronJobs of a namespace and the Events about them, each with its name."""
         self.enter(namespace)
-        self._collected.cron_jobs(revisions)
+        found = list(revisions)
+        written_in_time(found, self.context.written_ns)
+        self._collected.cron_jobs(found)
         self._collected.events(namespace, events)
 
     def job(self, history: History) -> None:

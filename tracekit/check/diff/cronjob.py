@@ -48,13 +48,13 @@ from tracekit.check.diff.lateness import (
 )
 from tracekit.check.diff.other_writers import named_writes, other_manager
 from tracekit.check.diff.ttl import FOREGROUND
+from tracekit.check.replay.clock_readings import CLOCK_SLACK_NS
 from tracekit.check.replay.cron_api import CronProblem
 from tracekit.check.replay.cron_history import COMPONENT, CronHistory
 from tracekit.check.replay.cron_runner import CronRunner
 from tracekit.check.replay.cron_search import CronExplanation, CronWalker, Others, Unexplained
 from tracekit.check.replay.history import EventRow, Revision, Write, WriteKind
 from tracekit.check.replay.interruptions import cut_off
-from tracekit.check.replay.key_facts import CLOCK_SLACK_NS
 from tracekit.check.replay.reported_events import EVENT_LAG_NS
 from tracekit.check.replay.run_context import INFORMER_LAG_NS, RunContext
 from tracekit.check.replay.search_state import Apart, WriteWithoutSync
@@ -81,8 +81,6 @@ class CronJobsSummary(Struct, frozen=True):
 class CronJobJudge(CronJobKeys):
     """Judges the CronJobs of a trace."""
 
-    runner: CronRunner
-    context: RunContext
     #: What the CronJobs tell of the process; it shares the informers with other controllers'.
     sweep: CrossKeyTiming = field(default_factory=CrossKeyTiming)
     #: The CronJobs that are judged, as (namespace, name); None: all.

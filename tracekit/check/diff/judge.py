@@ -47,9 +47,10 @@ from tracekit.check.diff.pending_actions import pending
 from tracekit.check.diff.two_clocks import BackoffClocks
 from tracekit.check.diff.unseen_retries import counted_otherwise, due_with_unseen
 from tracekit.check.diff.why import describe, describe_cut, whys_explained
+from tracekit.check.replay.clock_readings import CLOCK_SLACK_NS
 from tracekit.check.replay.explanations import CutSearch
 from tracekit.check.replay.history import DELETED_POD, EventRow, History, Write, WriteKind
-from tracekit.check.replay.key_facts import CLOCK_SLACK_NS, EVENTS_SPENT, EVENTS_WAITED, KeyEvidence
+from tracekit.check.replay.key_facts import EVENTS_SPENT, EVENTS_WAITED, KeyEvidence
 from tracekit.check.replay.recorded_api import Problem
 from tracekit.check.replay.reported_events import COMPONENT
 from tracekit.check.replay.run_context import INFORMER_LAG_NS, RunContext

@@ -20,9 +20,10 @@ from msgspec.structs import replace
 
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.base.kube.views import JobView, PodView
+from tracekit.check.replay.clock_readings import CLOCK_SLACK_NS
 from tracekit.check.replay.explanations import CutSearch
 from tracekit.check.replay.history import History, Revision, Write, WriteKind
-from tracekit.check.replay.key_facts import CLOCK_SLACK_NS, KeyEvidence
+from tracekit.check.replay.key_facts import KeyEvidence
 from tracekit.check.replay.run_context import INFORMER_LAG_NS
 from tracekit.check.replay.search_state import Explanation, Retries, SilentSync
 from tracekit.versions.job import JobRules

@@ -27,8 +27,8 @@ from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.base.spans import Spans
 from tracekit.check.diff.key_queue import EarlyCandidate, FirstWrite
 from tracekit.check.diff.two_clocks import Hanging, TwoClocks
+from tracekit.check.replay.clock_readings import CLOCK_SLACK_NS
 from tracekit.check.replay.history import WriteKind
-from tracekit.check.replay.key_facts import CLOCK_SLACK_NS
 from tracekit.check.replay.run_context import INFORMER_LAG_NS, RunContext
 from tracekit.check.verdict import Judgement
 from tracekit.versions.throttle import DEFAULT_THROTTLE, Throttle

@@ -13,11 +13,12 @@ from tracekit.check.diff.key_queue import deadline_lost, held_back, queue_wait_n
 from tracekit.check.diff.lateness import PendingAction
 from tracekit.check.diff.two_clocks import BackoffClocks
 from tracekit.check.diff.unseen_retries import RETRIES_UNSEEN, retries_unseen
+from tracekit.check.replay.clock_readings import CLOCK_SLACK_NS
 from tracekit.check.replay.cuts import Cut
 from tracekit.check.replay.explanations import CutSearch
 from tracekit.check.replay.history import History, Revision, WriteKind
 from tracekit.check.replay.interruptions import CUT_OFF_NS
-from tracekit.check.replay.key_facts import CLOCK_SLACK_NS, KeyEvidence
+from tracekit.check.replay.key_facts import KeyEvidence
 from tracekit.check.replay.recorded_api import Assumptions, RecordedApi
 from tracekit.check.replay.run_context import INFORMER_LAG_NS
 from tracekit.check.replay.search_state import Explanation, KeyReplay, State

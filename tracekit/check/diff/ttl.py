@@ -21,9 +21,9 @@ from tracekit.base.sim.clock import VirtualClock
 from tracekit.check.diff.cross_key_timing import CrossKeyTiming, TimingSummary
 from tracekit.check.diff.key_queue import FirstWrite
 from tracekit.check.diff.lateness import CALL_LATENCY_NS, KeyTiming, PendingAction, Seen, Service
+from tracekit.check.replay.clock_readings import CLOCK_SLACK_NS
 from tracekit.check.replay.feed import RowGroup
 from tracekit.check.replay.history import History, Revision
-from tracekit.check.replay.key_facts import CLOCK_SLACK_NS
 from tracekit.check.replay.run_context import RunContext
 from tracekit.check.verdict import Judgement, ObjectRef, Reason, Verdict
 from tracekit.ports.actions import Outcome

@@ -16,8 +16,9 @@ from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.base.kube.views import PodView
 from tracekit.check.diff.key_queue import FirstWrite, first_write
 from tracekit.check.diff.unrecorded import unknowable
+from tracekit.check.replay.clock_readings import CLOCK_SLACK_NS
 from tracekit.check.replay.history import WriteKind
-from tracekit.check.replay.key_facts import CLOCK_SLACK_NS, KeyEvidence
+from tracekit.check.replay.key_facts import KeyEvidence
 from tracekit.check.replay.search_state import Explanation
 from tracekit.check.verdict import Judgement
 from tracekit.ports.job.backoff import finish_time_ns

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from tracekit.base.kube.timestamps import parse_rfc3339
 from tracekit.check.compare.fields import FieldDifference
+from tracekit.check.replay.clock_readings import CLOCK_SLACK_NS
 from tracekit.check.replay.instants import JudgedNs
-from tracekit.check.replay.key_facts import CLOCK_SLACK_NS
 from tracekit.check.replay.run_context import INFORMER_LAG_NS, Outage, RunContext
 from tracekit.check.verdict import Assumption, Judgement, Reason, Verdict
 

@@ -28,9 +28,10 @@ from tracekit.check.diff.key_queue import (
     timers_of,
 )
 from tracekit.check.replay.attempts import Exhausted
+from tracekit.check.replay.clock_readings import CLOCK_SLACK_NS
 from tracekit.check.replay.explanations import SILENT_ROW, CutSearch
 from tracekit.check.replay.history import History
-from tracekit.check.replay.key_facts import CLOCK_SLACK_NS, KeyEvidence
+from tracekit.check.replay.key_facts import KeyEvidence
 from tracekit.check.replay.run_context import INFORMER_LAG_NS
 from tracekit.check.replay.search_state import Explanation, State
 

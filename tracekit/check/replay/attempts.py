@@ -13,9 +13,10 @@ from operator import attrgetter
 from msgspec.structs import replace
 
 from tracekit.base.kube.views import JobView, PodView
+from tracekit.check.replay.clock_readings import sync_clock
 from tracekit.check.replay.cuts import CacheCuts, Cut
 from tracekit.check.replay.history import Revision, Write, WriteKind
-from tracekit.check.replay.key_facts import KeyEvidence, sync_clock
+from tracekit.check.replay.key_facts import KeyEvidence
 from tracekit.check.replay.recall import MemoryAsked, Recall
 from tracekit.check.replay.recorded_api import (
     Assumptions,

@@ -57,6 +57,9 @@ _UNIT_NS: Final = NS_PER_S
 #: choice: a request that took longer dates what came late too early by the rest, never what was
 #: prompt (`hi` bounds it). No record has both times of one write.
 _HANDLING_NS: Final = NS_PER_S // 4
+#: From the time in a renewed Lease to its commit. A choice, as above, and a unit more: the manager
+#: sets it before it sends, and a busy machine may take a second for that.
+_RENEWING_NS: Final = _UNIT_NS + _HANDLING_NS
 #: So many dated rows, or renewals of a Lease, tell how far a clock is off.
 _DATED_MIN: Final = 8
 _RENEWALS_MIN: Final = 3
@@ -466,6 +469,7 @@ def _late(
     spans: list[tuple[JudgedNs, JudgedNs]] = []
     watched_ns = _watched_since(rows, clock, shown_ns)
     in_order = _in_order(rows)
+    renewed_ns = rows.others.placed(MANAGER, shown_ns)
     hi_ns = 1 << 62
     for place in range(len(by_rv) - 1, -1, -1):
         row = by_rv[place]
@@ -475,14 +479,16 @@ def _late(
             # A server whose clock is behind the others sets times that are too old by so much.
             set_ns = max(rows.server_ns[row] + clock.servers_apart_ns, lo_ns[place])
             hi_ns = min(hi_ns, set_ns + _UNIT_NS + _HANDLING_NS + api_ns)
+        if row in renewed_ns:
+            hi_ns = min(hi_ns, renewed_ns[row] + _RENEWING_NS)
         if shown_ns[row] - hi_ns < _TOLD_NS or not (rows.watched[row] and in_order[row]):
             continue
         stream = rows.streams[rows.stream[row]]
         written_ns = JudgedNs(max(hi_ns, watched_ns[row]))
-        if stream in compared and shown_ns[row] - written_ns >= _TOLD_NS:
+        if (stream in compared or row in renewed_ns) and shown_ns[row] - written_ns >= _TOLD_NS:
             until_ns = JudgedNs(shown_ns[row] + WIDTH_NS)
             spans.append((JudgedNs(written_ns - WIDTH_NS), until_ns))
-            if shown_ns[row] - written_ns >= LATE_NS:
+            if stream in compared and shown_ns[row] - written_ns >= LATE_NS:
                 found[rows.rv[row]] = written_ns
     return found, spans
 

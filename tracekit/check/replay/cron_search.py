@@ -29,12 +29,13 @@ from tracekit.check.replay.attempts import (
     Exhausted,
 )
 from tracekit.check.replay.backtracking import Backtracking, Trail, next_open
+from tracekit.check.replay.clock_readings import CLOCK_SLACK_NS, slack_ns
 from tracekit.check.replay.cron_api import CronMismatch, CronProblem, RecordedCronApi
 from tracekit.check.replay.cron_history import CronHistory
 from tracekit.check.replay.cron_runner import CronRunner
 from tracekit.check.replay.history import EventRow, Revision, Write, WriteKind
 from tracekit.check.replay.interruptions import blind_until, cut_off, record_ends
-from tracekit.check.replay.key_facts import CLOCK_SLACK_NS, STATUS_WRITES_PER_SYNC
+from tracekit.check.replay.key_facts import STATUS_WRITES_PER_SYNC
 from tracekit.check.replay.reported_events import EVENT_LAG_NS
 from tracekit.check.replay.run_context import INFORMER_LAG_NS, RunContext
 from tracekit.check.replay.search_state import REACH, Apart, WriteWithoutSync
@@ -291,8 +292,8 @@ class CronWalker(Backtracking[CronState, CronEntry]):
     def _clocks(self, state: CronState, revision: Revision[CronJobView], cut: int) -> Iterator[int]:
         at_ns = self.history.writes[state.index].recv_ns
         shown_ns = self.history.jobs[cut - 1].recv_ns if cut else 0
-        slack_ns = CLOCK_SLACK_NS + self.context.width_ns(at_ns)
-        earliest_ns = max(revision.recv_ns, shown_ns, state.clock_floor_ns) - slack_ns
+        earliest_ns = max(revision.recv_ns, shown_ns, state.clock_floor_ns)
+        earliest_ns -= slack_ns(self.context, at_ns)
         yield at_ns
         deadline_s = revision.view.spec.starting_deadline_s
         for slot_ns in self.runner.slots_ns(revision.view, earliest_ns, at_ns):

@@ -14,9 +14,10 @@ import msgspec
 from msgspec.structs import replace
 
 from tracekit.base.kube.views import JobView, PodView
+from tracekit.check.replay.clock_readings import not_before_ns
 from tracekit.check.replay.handlers import may_tell
 from tracekit.check.replay.history import Revision
-from tracekit.check.replay.key_facts import CLOCK_SLACK_NS, KeyEvidence
+from tracekit.check.replay.key_facts import KeyEvidence
 from tracekit.check.replay.likely_cuts import PodCounts
 from tracekit.check.replay.run_context import INFORMER_LAG_NS
 from tracekit.check.replay.search_state import State
@@ -241,6 +242,10 @@ class CacheCuts:
         latest_ns = self.history.writes[state.index].recv_ns
         return min(max(cut.job.recv_ns, self.shown_ns(cut), state.not_before_ns), latest_ns)
 
+    def began_after_ns(self, state: State, cut: Cut) -> int:
+        """The same, as closely as clocks, and times where streams were late, are known."""
+        return not_before_ns(self.facts.run_context, self.earliest_ns(state, cut))
+
     def stale(self, state: State, cut: Cut) -> Revision[JobView] | Revision[PodView] | None:
         """The oldest revision that the caches lack and must have had, were informers prompt."""
         history = self.history
@@ -267,7 +272,7 @@ class CacheCuts:
 
         They run as soon as the cache has changed, which is known to within the clocks' difference.
         """
-        since_ns = self.earliest_ns(state, cut) - CLOCK_SLACK_NS
+        since_ns = self.began_after_ns(state, cut)
         return (
             bisect_right(self.history.pods_latest_ns, since_ns) <= state.handled < state.pod_floor
         )

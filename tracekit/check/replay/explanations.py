@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from tracekit.base.kube.views import JobView
 from tracekit.check.replay.attempts import Attempts, Exhausted
+from tracekit.check.replay.clock_readings import read_by_ns, sync_clock
 from tracekit.check.replay.cuts import Cut, Effort
 from tracekit.check.replay.history import Revision, Write, WriteKind
 from tracekit.check.replay.interruptions import follows
-from tracekit.check.replay.key_facts import CLOCK_SLACK_NS, sync_clock
 from tracekit.check.replay.recorded_api import Assumptions
 from tracekit.check.replay.search_state import Explanation, SilentSync, State
 from tracekit.ports.cache.pods import PodCache
@@ -249,7 +249,8 @@ class CutSearch(Attempts):
     def _at_any_time(self, state: State, cut: Cut, assume: Assumptions) -> Explanation | None:
         asked: set[int] = set()
         tried: set[int] = set()
-        queue = [self.history.writes[state.index].recv_ns]
+        wrote_ns = self.history.writes[state.index].recv_ns
+        queue = [read_by_ns(self.facts.run_context, cut.job.view, wrote_ns)]
         while queue:
             now_ns = queue.pop()
             if now_ns in tried:
@@ -258,7 +259,7 @@ class CutSearch(Attempts):
             found, timers = self.attempt(state, cut, now_ns, assume)
             if found is not None:
                 return found
-            earliest_ns = self.earliest_ns(state, cut) - CLOCK_SLACK_NS if timers else 0
+            earliest_ns = self.began_after_ns(state, cut) if timers else 0
             for timer in timers:
                 if timer not in asked and earliest_ns <= timer <= now_ns:
                     asked.add(timer)

@@ -9,6 +9,7 @@ from itertools import accumulate
 from tracekit.base.kube.events import SPAM_BURST, SPAM_REFILL_NS
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.base.kube.views import JobView
+from tracekit.check.replay.clock_readings import CLOCK_SLACK_NS, slack_ns
 from tracekit.check.replay.handlers import PodHandlers
 from tracekit.check.replay.history import DELETED_POD, History, Revision, Write, WriteKind
 from tracekit.check.replay.interruptions import (
@@ -27,8 +28,6 @@ from tracekit.check.verdict import Assumption, Reason
 from tracekit.ports.job.context import Choices, SyncClock
 from tracekit.versions.job import JobRules
 
-#: Clocks of the recorder and of the controller may differ by so much.
-CLOCK_SLACK_NS = NS_PER_S
 #: Why an Event of a refusal may be missing that was handed out and not lost.
 EVENTS_SPENT = f"the Job had spent the {SPAM_BURST} Events that it may have at once"
 #: Why no Event tells of a webhook that may have refused writes.
@@ -37,14 +36,6 @@ EVENTS_WAITED = "the Events of that time had not been posted, those of this Job 
 _ANSWERED_ALIKE = (404, 409)
 #: A sync writes the status at most so often.
 STATUS_WRITES_PER_SYNC = 3
-
-
-def sync_clock(now_ns: int) -> SyncClock:
-    """The clock of a sync at that time, or a nanosecond later.
-
-    A time that no API object can hold marks what the controller took from its clock.
-    """
-    return SyncClock(now_ns if now_ns % NS_PER_S else now_ns + 1)
 
 
 class KeyEvidence:
@@ -127,7 +118,7 @@ class KeyEvidence:
             earliest_ns,
             assume,
             skip,
-            CLOCK_SLACK_NS + self.run_context.width_ns(clock.now_ns),
+            slack_ns(self.run_context, clock.now_ns),
             self.rules,
             self.run_context.namespaces_ending.get(self.history.namespace),
         )

@@ -9,6 +9,7 @@ a time is later than its commit. The other side is an assumption: that one of ma
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -73,6 +74,25 @@ class WrittenTimes:
                 seen = seen_ns[number]
                 span = JudgedNs(min(seen)), JudgedNs(max(seen))
                 yield OtherClock(kind, name, *span, cut_ns - least(times), len(times))
+
+    def placed(self, kind: str, shown_ns: Sequence[int]) -> dict[int, int]:
+        """By row, the time in it on the clock that rows were shown by, no earlier than it was.
+
+        Each clock of that kind is off by what the most prompt of its rows has. Of few rows none may
+        have been prompt: they tell nothing. `shown_ns`: by row, when it came.
+        """
+        least_ns: dict[int, int] = {}
+        reported = Counter(self.writer)
+        numbers = {at for at, (of, _) in enumerate(self.writers) if of == kind}
+        theirs = [
+            (row, at_ns, writer)
+            for row, at_ns, writer in zip(self.row, self.at_ns, self.writer, strict=True)
+            if writer in numbers and reported[writer] >= TIMES_MIN
+        ]
+        for row, at_ns, writer in theirs:
+            off_ns = shown_ns[row] - at_ns
+            least_ns[writer] = min(least_ns.get(writer, off_ns), off_ns)
+        return {row: at_ns + least_ns[writer] for row, at_ns, writer in theirs}
 
 
 def least(off_ns: Sequence[int]) -> int:

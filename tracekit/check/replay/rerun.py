@@ -14,8 +14,9 @@ from msgspec.structs import replace
 
 from tracekit.base.kube.timestamps import NS_PER_S, floor_second
 from tracekit.base.kube.views import Condition, JobStatus, JobView, PodView
+from tracekit.check.replay.clock_readings import sync_clock
 from tracekit.check.replay.history import Revision
-from tracekit.check.replay.key_facts import KeyEvidence, sync_clock
+from tracekit.check.replay.key_facts import KeyEvidence
 from tracekit.check.replay.recorded_api import Assumptions, Mismatch, RecordEnds
 from tracekit.check.replay.search_state import Explanation
 from tracekit.ports.actions import Created, CreatePod, JobApi, Outcome
