@@ -3,18 +3,22 @@
 Controllers and kubelets write times of their own clocks: a Lease's renewTime, a status's times, an
 Event's. Times in `metadata` are of the API server that handled the write. A controller's waits are
 differences of times of its own clock, so that nothing that it did becomes wrong where its clock is
-ahead: it would have waited no longer. A clock of a controller that is behind, or of a kubelet that
-is ahead of the controllers', is no view: the controller would have acted later than it did.
+ahead: it would have waited no longer. But a CronJob's slots are times of the clock itself: what its
+controller did just before one it would have done after it, and otherwise, so that no recorder can
+have seen such a CronJob so. A clock of a controller that is behind, or of a kubelet that is ahead
+of the controllers', is no view: the controller would have acted later than it did.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tests.support.erasures import Row
+from tracekit.base.kube.timestamps import NS_PER_S
 
 #: Times that a status holds, at any depth, for whoever writes it.
 _STATUS_TIMES = frozenset(
@@ -26,6 +30,7 @@ _STATUS_TIMES = frozenset(
 _EVENT_TIMES = ("firstTimestamp", "lastTimestamp", "eventTime")
 _LEASE_TIMES = ("renewTime", "acquireTime")
 _KUBELET = "kubelet"
+_WRITING_NS = NS_PER_S // 4  # from a sync's look at its clock to its last write, and to its row
 _HEX_DIGITS = 16  # of an Event's name: when its first occurrence was, by the clock of who tells it
 
 Object = dict[str, Any]
@@ -39,8 +44,56 @@ def writers_ahead(
     controllers: bool = True,
     kubelets: bool = True,
 ) -> list[Row]:
-    """The clocks of controllers, of kubelets or of both are ahead by so much."""
-    return [_ahead(row, by_ns, controllers=controllers, kubelets=kubelets) for row in rows]
+    """The clocks of controllers, of kubelets or of both are ahead by so much.
+
+    CronJobs with a write less than that before a slot are left out: their Jobs stay.
+    """
+    not_so = set(_served_before_slots(rows, by_ns)) if controllers else set()
+    return [
+        _ahead(row, by_ns, controllers=controllers, kubelets=kubelets)
+        for row in rows
+        if row["resource"] != "cronjobs" or _named(row["object"]) not in not_so
+    ]
+
+
+def _served_before_slots(rows: Sequence[Row], by_ns: int) -> Iterator[tuple[str, str]]:
+    """The CronJobs, by namespace and name, that were served less than that before a slot.
+
+    Slots lie on whole minutes, or so many seconds after the CronJob's creation (`@every`).
+    """
+    slots: dict[tuple[str, str], tuple[int, int]] = {}  # any, and how far they are apart
+    statuses: dict[tuple[str, str], Object] = {}
+    for row in rows:
+        obj = row["object"]
+        if "uid" not in obj.get("metadata", {}):
+            continue
+        named, written = _named(obj), row["type"] != "LIST"
+        if row["resource"] == "cronjobs":
+            slots[named] = _slots(obj)
+            status = obj.get("status") or {}
+            written = written and statuses.setdefault(named, status) != status
+            statuses[named] = status
+        elif row["resource"] == "jobs":
+            owners = [o["name"] for o in obj["metadata"].get("ownerReferences", ())]
+            named = (named[0], owners[0] if owners else "")
+            written = row["type"] in ("ADDED", "DELETED") or "deletionTimestamp" in obj["metadata"]
+        if written and named in slots:
+            first_ns, apart_ns = slots[named]
+            if -(row["recv"] - first_ns) % apart_ns <= by_ns + _WRITING_NS:
+                yield named
+
+
+def _slots(cron_job: Object) -> tuple[int, int]:
+    every = re.fullmatch(r"@every (\d+)s", cron_job["spec"]["schedule"].strip())
+    if every is None:
+        return 0, 60 * NS_PER_S
+    created = datetime.fromisoformat(cron_job["metadata"]["creationTimestamp"])
+    return int(created.timestamp()) * NS_PER_S, int(every[1]) * NS_PER_S
+
+
+def _named(obj: Object) -> tuple[str, str]:
+    meta = obj.get("metadata", {})
+    return meta.get("namespace", ""), meta.get("name", "")
 
 
 def _ahead(row: Row, by_ns: int, *, controllers: bool, kubelets: bool) -> Row:
