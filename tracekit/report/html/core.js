@@ -27,7 +27,9 @@
   const START = Number(BigInt(D.start_ns)) / 1e6;
   const OUTCOMES = ["Complete", "Failed", "Running", "Pending", "Suspended", "Deleted"];
   const COLOUR = { Complete: "--p5", Failed: "--p6", Running: "--p3", Pending: "--p0", Suspended: "--p1", Deleted: "--p7" };
-  const TICKS = { started: "--p5", missed: "--p6", skipped: "--p1", suspended: "--p7", pending: "--p0", unknown: "--p0" };
+  // What became of a due time, by a sign of its own: colours alone tell too little.
+  const SIGN = { started: "●", missed: "✕", skipped: "▲", suspended: "○", pending: "…", unknown: "?" };
+  const TICKS = { started: "--p5", missed: "--p6", skipped: "--p1", suspended: "--p7", pending: "--dim", unknown: "--dim" };
   let css = {};
   const readColours = () => {
     const style = getComputedStyle(document.documentElement), read = (name) => style.getPropertyValue(name).trim();

@@ -106,7 +106,8 @@
     });
     const key = (colour, text) => el("span", {}, el("i", { style: { background: colour } }), text);
     $("keys").append(el("span", {}, el("i", { class: "outline" }), "a Job, its end in the colour of its outcome"), ...D.phases.map((phase, code) => key(`var(--p${code})`, `pod ${phase}`)), el("span", {}, "│ controller write"), el("span", { class: "bad" }, "◆ divergence"), key("var(--bad)", "error"), key("var(--p1)", "warning"), key("var(--accent)", "edit, or good to know"), el("span", {}, "▒ gap: not seen"), el("span", {}, el("i", { style: { background: "var(--p2)" } }), "Jobs without their first pod"), el("span", { class: "late" }, "• waited so long for it"));
-    if (D.crons.length) $("keys").append(el("span", { class: "good" }, "● started"), el("span", { class: "bad" }, "✕ missed"), el("span", { class: "late" }, "▲ skipped"), el("span", {}, "○ suspended"));
+    const became = new Set(D.crons.flatMap((cron) => cron.ticks.map((tick) => tick[T.OUTCOME])));
+    for (const [outcome, sign] of Object.entries(SIGN)) if (became.has(outcome)) $("keys").append(el("span", { class: { started: "good", missed: "bad", skipped: "late" }[outcome] || "" }, `${sign} ${outcome}`));
     if (D.leaders.length > 1) $("keys").append(key("var(--accent)", "led by one, ┃ another took over"));
     if (D.pauses.length) $("keys").append(key("var(--pause)", "nobody led"), key("var(--wait)", "the same, over all rows"));
     if (state.fold) $("keys").append(el("span", {}, el("i", { style: { background: "var(--p5)", opacity: 0.5 } }), "Jobs that are folded"));

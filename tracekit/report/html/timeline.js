@@ -126,7 +126,8 @@
       if (tick[T.OUTCOME] === "missed") { g.moveTo(px - 4, middle - 4); g.lineTo(px + 4, middle + 4); g.moveTo(px + 4, middle - 4); g.lineTo(px - 4, middle + 4); g.stroke(); }
       else if (tick[T.OUTCOME] === "skipped") { g.moveTo(px, middle - 5); g.lineTo(px + 5, middle + 4); g.lineTo(px - 5, middle + 4); g.fill(); }
       else if (tick[T.OUTCOME] === "started") { if (tick[T.STARTED] !== null) g.fillRect(px, middle - 1, Math.max(0, x(tick[T.STARTED]) - px), 2); g.arc(px, middle, 4, 0, 7); g.fill(); }
-      else { g.lineWidth = 1.5; g.arc(px, middle, 3.5, 0, 7); g.stroke(); }
+      else if (tick[T.OUTCOME] === "suspended") { g.lineWidth = 1.5; g.arc(px, middle, 3.5, 0, 7); g.stroke(); }
+      else { const sign = SIGN[tick[T.OUTCOME]] || "?"; g.fillText(sign, px - g.measureText(sign).width / 2, middle); }
     }
     g.lineWidth = 1;
   };

@@ -2,7 +2,6 @@
 
   const VERDICTS = ["outcome", "pods", "timing", "fields", "uncalibrated", "unknowable", "same"];
   const BAD = { outcome: "error", pods: "error", timing: "warning", fields: "info", uncalibrated: "warning", unknowable: "info" };
-  const SIGN = { started: "●", missed: "✕", skipped: "▲", suspended: "○", pending: "○", unknown: "○" };
   const L = { NAME: 0, INDEX: 1, SPANS: 2, ENDED: 3, AT: 4, EXIT: 5, REASON: 6 };
   const K = { DUE: 0, OUTCOME: 1, JOB: 2, STARTED: 3, WHY: 4 };
   const SHOWN = 10; // causes; the worst come first
