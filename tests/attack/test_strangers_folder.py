@@ -22,6 +22,7 @@ from tests.record.harness import write_kubeconfig
 from tests.record.kills import ROOT
 from tests.support.traces import TRACES, import_log, json_lines
 from tracekit.base.children import environment
+from tracekit.base.home import own_folder
 
 TRAP = "open({sprung!r}, 'w').close()\nraise SystemExit(97)\n"
 NAMES = sorted({*sys.stdlib_module_names, *packages_distributions(), "tracekit"})
@@ -127,3 +128,19 @@ def test_the_environment_of_a_child_has_no_relative_search_path() -> None:
     given = {"PYTHONPATH": os.pathsep.join(("", ".", "lib", "/opt/lib")), "HOME": "/h"}
     assert environment(given) == {"PYTHONSAFEPATH": "1", "PYTHONPATH": "/opt/lib", "HOME": "/h"}
     assert environment({"PYTHONPATH": "."}) == {"PYTHONSAFEPATH": "1"}
+
+
+@pytest.mark.parametrize("variable", ["XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"])
+def test_a_place_of_ones_own_is_never_in_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    """A relative one would be a stranger's defaults, and a stranger's verdicts."""
+    monkeypatch.chdir(tmp_path)
+    for place in (".", "tracekit", "..", ""):
+        monkeypatch.setenv(variable, place)
+        folder = own_folder(variable, ".config")
+        assert folder is not None
+        assert folder.is_absolute()
+        assert not folder.is_relative_to(tmp_path)
+    monkeypatch.setenv("HOME", ".")
+    assert own_folder(variable, ".config") is None
