@@ -20,6 +20,7 @@ from itertools import product
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 import tracekit
@@ -269,6 +270,39 @@ def test_the_second_statement_is_named_where_it_is_wrong(trace: Path) -> None:
     with pytest.raises(TracekitError, match=r"LINE 2: +nope"):
         session.table("SELECT 1,\n nope FROM jobs")
     session.close()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT error('x')",
+        "SELECT repeat('x', 10000000000)",
+        "SELECT CAST(job AS INTEGER) FROM jobs",
+        "SELECT '\ud800'",
+    ],
+)
+@pytest.mark.parametrize("fetch", ["fetchall", "to_arrow_table", "df", "__repr__", "limit"])
+def test_what_goes_wrong_as_it_is_fetched_is_ours(trace: Path, query: str, fetch: str) -> None:
+    def asked(opened: tracekit.Trace) -> None:
+        relation = opened.sql(query)
+        if fetch == "limit":
+            relation.limit(1).fetchall()
+        else:
+            getattr(relation, fetch)()
+
+    with tracekit.open(trace) as opened, pytest.raises(TracekitError) as refused:
+        asked(opened)
+    assert "Error:" not in str(refused.value)
+
+
+def test_a_relation_is_asked_as_ever(trace: Path) -> None:
+    with tracekit.open(trace) as opened:
+        relation = opened.sql("SELECT job, outcome FROM jobs")
+        assert relation.columns == ["job", "outcome"]
+        assert len(relation["job"].fetchall()) == len(relation) == len(relation.fetchall())
+        assert relation.filter("outcome = 'Complete'").union(relation).fetchall()
+        assert "job" in str(relation)
+        assert pa.table(relation).num_rows == len(relation)
 
 
 @pytest.mark.parametrize("output", ["table", "line", "csv", "json", "jsonl", "markdown"])

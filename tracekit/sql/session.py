@@ -35,6 +35,7 @@ from tracekit.sql.catalog import (
 from tracekit.sql.guard import check_read_only, reads, statements_of
 from tracekit.sql.memory import bound_memory
 from tracekit.sql.messages import QueryError, explain_error
+from tracekit.sql.relation import reporting
 from tracekit.sql.scope import EVERYTHING, Chosen, ChosenRows, DamagedFileError, newest_ns
 from tracekit.sql.sources import Source, drop_unreadable, find_sources
 from tracekit.sql.values import check_values
@@ -173,12 +174,15 @@ class Session:
     #### Queries ####
 
     def sql(self, query: str) -> duckdb.DuckDBPyRelation:
-        """The result of a query as a DuckDB relation, computed when it is fetched."""
+        """The result of a query as a DuckDB relation, computed when it is fetched.
+
+        What goes wrong then is a `QueryError`, too.
+        """
         with self._errors(query):
             relation = self.connection.sql(self._prepare(query))
         if relation is None:
             relation = self.connection.sql("SELECT 'done' AS result")
-        return relation
+        return reporting(relation, lambda: self._errors(query))
 
     def table(self, query: str) -> pa.Table:
         """The result of a query, read around files that turn out to be damaged."""
@@ -262,6 +266,8 @@ class Session:
         Of several statements DuckDB would give the last one's rows only: nothing of an answer may
         go missing silently. Where writing is allowed, those before the last one prepare for it.
         """
+        if any("\ud800" <= character <= "\udfff" for character in query):
+            raise QueryError("the query is no text: it has half of a surrogate pair")
         statements = statements_of(self.connection, query)
         if not statements:
             raise QueryError("there is no query in it: write one, like SELECT * FROM jobs")
