@@ -25,6 +25,7 @@ from tracekit.trace.format.schema import NAMES, SCHEMA
 from tracekit.trace.format.seal import DamageError
 from tracekit.trace.format.segments import Segment
 from tracekit.trace.reading.files import SegmentFile, conform
+from tracekit.trace.reading.footer_statements import Ranges
 from tracekit.trace.reading.prefetch import brought
 from tracekit.trace.reading.selection import Selection
 from tracekit.trace.stores.namespaces import lacks_namespace
@@ -128,6 +129,7 @@ class ChosenRows:
 
     def __init__(self, files: Sequence[SegmentFile], chosen: Chosen) -> None:
         """`DamagedFileError` if one of the files cannot be believed."""
+        self.unread: Ranges = ()
         self._file = tempfile.NamedTemporaryFile(prefix="tracekit-", suffix=".parquet")  # noqa: SIM115
         self.segment = Segment(0, 0, Path(self._file.name))
         with pq.ParquetWriter(self._file.name, SCHEMA, compression="zstd") as writer:
@@ -145,7 +147,7 @@ class ChosenRows:
 
 def _wanted(files: Sequence[SegmentFile], chosen: Chosen) -> Iterator[pa.Table]:
     names = [name for name in NAMES if chosen.positions or name != "stream_pos"]
-    wanted = ((each, group) for each in files for group in chosen.groups(each))
+    wanted = ((each, group) for each in files for group in _groups(each, chosen))
     for file, group in brought(wanted):
         try:
             rows = conform(chosen.of(file.read(group, names)), NAMES)
@@ -153,6 +155,15 @@ def _wanted(files: Sequence[SegmentFile], chosen: Chosen) -> Iterator[pa.Table]:
             raise DamagedFileError(file, error) from error
         if rows.num_rows:
             yield rows.cast(SCHEMA)
+
+
+def _groups(file: SegmentFile, chosen: Chosen) -> list[int]:
+    try:
+        for group in range(file.row_groups):
+            file.compare(group, ("recv_ns",))  # which tell when the record ends (`newest_ns`)
+        return chosen.groups(file)
+    except DamageError as error:
+        raise DamagedFileError(file, error) from error
 
 
 def newest_ns(files: Sequence[SegmentFile]) -> int | None:

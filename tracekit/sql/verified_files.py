@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from tracekit.base.errors import TracekitError
 from tracekit.trace.format.opening import more_files
+from tracekit.trace.reading.footer_statements import Ranges, with_ones
 
 if TYPE_CHECKING:
     import duckdb
@@ -26,6 +27,10 @@ _PROTOCOL: Final = "verified"
 
 class OpenFile(Protocol):
     """A file that was opened."""
+
+    @property
+    def unread(self) -> Ranges:
+        """Bytes that DuckDB is shown as ones: they would make it pass rows over, unseen."""
 
     def fileno(self) -> int:
         """The descriptor of the open file."""
@@ -69,6 +74,7 @@ class _Descriptors:
 
     def __init__(self, files: Sequence[OpenFile]) -> None:
         self._numbers: list[int] = []
+        self._unread = [file.unread for file in files]
         try:
             for file in files:
                 self._numbers.append(_duplicate(file.fileno()))
@@ -79,12 +85,20 @@ class _Descriptors:
                 "`ulimit -n`, or name fewer traces"
             ) from error
 
+    def read(self, name: str, size: int, place: int) -> bytes:
+        """So many bytes of the file of a name, fewer only at its end."""
+        data = os.pread(self[name], size, place)
+        return with_ones(data, place, self._unread[self._at(name)])
+
     def __getitem__(self, name: str) -> int:
         """The descriptor of a name; `FileNotFoundError` if there is none."""
+        return self._numbers[self._at(name)]
+
+    def _at(self, name: str) -> int:
         digits = name.removeprefix(f"{_PROTOCOL}://")
         if not (digits.isascii() and digits.isdecimal() and int(digits) < len(self._numbers)):
             raise FileNotFoundError(name)
-        return self._numbers[int(digits)]
+        return int(digits)
 
     def close(self) -> None:
         while self._numbers:
@@ -127,7 +141,7 @@ class _Reading:
 
     def read(self, size: int) -> bytes:
         """So many bytes, fewer only at the end."""
-        data = os.pread(self._descriptors[self._name], size, self.tell())
+        data = self._descriptors.read(self._name, size, self.tell())
         self._at.place = self.tell() + len(data)
         return data
 

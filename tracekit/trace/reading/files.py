@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -31,7 +31,7 @@ from tracekit.trace.format.narrow import (
     stream_positions,
     widened,
 )
-from tracekit.trace.format.narrow_file import NARROW_SCHEMA, About, about_rows
+from tracekit.trace.format.narrow_file import About, about_rows
 from tracekit.trace.format.opening import open_inside
 from tracekit.trace.format.plain import PLAIN_KEY, typed
 from tracekit.trace.format.rows import MEMORY_SCHEMA
@@ -45,6 +45,7 @@ from tracekit.trace.format.seal import (
     whole_digest,
 )
 from tracekit.trace.format.segments import FORMAT_KEY, sorted_order
+from tracekit.trace.reading.footer_statements import bloom_filters, check_statistics, check_types
 from tracekit.trace.reading.selection import Bounds, Selection
 
 if TYPE_CHECKING:
@@ -99,17 +100,22 @@ class SegmentFile:
             self._check_version()
             self.is_plain = PLAIN_KEY in (metadata.metadata or {})
             self._about: About | None = about_rows(metadata.metadata or {})
+            #: Where bits lie that would pass rows over, and that nothing can be compared with.
+            self.unread = tuple(bloom_filters(metadata, self.fileno()))
         self._verified: set[int] = set()
         self._positions: list[pa.ChunkedArray] | None = None
         self._within_limits: list[set[int]] = [set() for _ in range(self.row_groups)]
         #: The values of some columns of row groups that were read: (row group, column) -> values.
         self._held: dict[tuple[int, str], frozenset[str | None]] = {}
         self._known_bounds: dict[tuple[int, str], Bounds] = {}
+        #: What of the statistics was compared with the rows: (row group, column).
+        self._compared: set[tuple[int, str]] = set()
+        self._is_compared = False
         #: The Job that was looked for last, and row groups that have no row of it.
         self._without: dict[tuple[str, str], set[int]] = {}
         if metadata.num_rows != segment.rows:
             raise DamageError(f"it has {metadata.num_rows} rows, its name says {segment.rows}")
-        self._check_types()
+        check_types(self._parquet.schema_arrow)
         self._check_times()
         seal = self._footer.seal
         if seal is not None and len(seal.groups) != self.row_groups:
@@ -134,13 +140,6 @@ class SegmentFile:
         """Give free the memory of what can be parsed again."""
         self._parsed = None
 
-    def _check_types(self) -> None:
-        for field in self._parquet.schema_arrow:
-            wanted = _SHAPES.get(field.name)
-            if wanted is not None and _shape(field.type) != wanted:
-                kind = NARROW_SCHEMA.field(field.name).type
-                raise DamageError(f"its column {field.name} is {field.type}, not {kind}")
-
     def _check_times(self) -> None:
         """Times that no clock shows never come to be reckoned with."""
         for group in range(self.row_groups):
@@ -152,10 +151,9 @@ class SegmentFile:
 
     def _require_no_times(self, group: int) -> None:
         """Only where no row has a time there is nothing for the statistics to say."""
-        leaf = self._leaves.get("recv_ns", self._leaves.get(f"{ARRIVAL}recv_ns"))
-        if leaf is None:
+        if not self._names.intersection({"recv_ns", f"{ARRIVAL}recv_ns"}):
             return
-        statistics = self._parquet.metadata.row_group(group).column(leaf).statistics
+        statistics = self._statistics(group, "recv_ns")
         nulls = statistics.null_count if statistics is not None else None
         if nulls != self._rows[group]:
             raise DamageError("its statistics do not say when rows were received")
@@ -198,8 +196,10 @@ class SegmentFile:
     def verify(self, *, counted: bool = False) -> None:
         """Compare all of the file with its checksums; one without any is decoded instead.
 
-        `counted`: what it comes to is known to be within the limits if its bytes are as they were.
+        `counted`: what it comes to is known to be within the limits if its bytes are as they were,
+        and its rows to be as its footer tells.
         """
+        self._is_compared = self._is_compared or counted
         for group in range(self.row_groups):
             if not self.is_sealed:
                 self.read(group, NAMES)
@@ -209,6 +209,7 @@ class SegmentFile:
                 self._within_limits[group].update(self._leaves.values())
             with _damage():
                 self._check_limits(group, self._names)
+            self.compare(group, self._names)
 
     def _verify(self, group: int) -> None:
         if self.is_sealed and group not in self._verified and not self.bring(group):
@@ -284,26 +285,71 @@ class SegmentFile:
         return self._rows[group]
 
     def may_match(self, group: int, selection: Selection) -> bool:
-        """False only if it is known, without reading it, that the row group holds no wanted row."""
+        """False only if it is known, without reading all of it, that it holds no wanted row."""
+        excluding = self._excluding(group, selection)
+        if excluding is None:
+            return True
+        self.compare(group, excluding)
+        return False
+
+    def _excluding(self, group: int, selection: Selection) -> tuple[str, ...] | None:
+        """The columns by whose statistics a row group has no wanted row; None: it may have one."""
         for name, values in selection.equals():
             held = self._held.get((group, name))
             if held is not None and held.isdisjoint(values):
-                return False
+                return ()
             low, high, _ = self._bounds(group, name)
             if low is not None and not any(low <= value <= high for value in values):
-                return False
+                return (name,)
         for name, least, most in selection.ranges():
             low, high, _ = self._bounds(group, name)
             if low is None:
                 continue
             if (least is not None and high < least) or (most is not None and low > most):
-                return False
-        keys = selection.keys
-        return keys is None or keys.may_lie(*(self._bounds(group, n) for n in ("namespace", "job")))
+                return (name,)
+        keys, names = selection.keys, ("namespace", "job")
+        if keys is None or keys.may_lie(*(self._bounds(group, name) for name in names)):
+            return None
+        return names
+
+    def compare(self, group: int, names: Iterable[str]) -> None:
+        """See that the rows of a row group are as its statistics tell, which pass it over.
+
+        Of a copy what was not fetched is believed.
+
+        Raises:
+            DamageError: They are not.
+        """
+        new = {name for name in names if self._is_to_be_compared(group, name)}
+        if not new or (self._origin is not None and group not in self._verified):
+            return
+        with _damage():
+            if self._about is None:
+                values = self._stored(group, sorted(new))
+            else:
+                values = found_columns(self._stored(group, stored_names(sorted(new), self._names)))
+        self._check_statistics(group, values)
+
+    def _is_to_be_compared(self, group: int, name: str) -> bool:
+        known = self._is_compared or (group, name) in self._compared
+        return not known and self._statistics(group, name) is not None
+
+    def _check_statistics(self, group: int, table: pa.Table) -> None:
+        """Compare the columns that are there; of some rows what can be."""
+        whole = table.num_rows == self.rows_in(group)
+        for name in table.schema.names:
+            if self._is_to_be_compared(group, name):
+                with _damage():
+                    check_statistics(name, table[name], self._statistics(group, name), whole=whole)
+                if whole:
+                    self._compared.add((group, name))
 
     def may_lack(self, group: int, name: str) -> bool:
         """False only if the statistics say that every row of the row group has a value."""
-        return self._bounds(group, name).nulls
+        if not self._bounds(group, name).nulls:
+            self.compare(group, (name,))
+            return False
+        return True
 
     @property
     def newest_ns(self) -> int | None:
@@ -321,14 +367,17 @@ class SegmentFile:
         return known
 
     def _stated_bounds(self, group: int, name: str) -> Bounds:
-        leaf = self._leaves.get(name, self._leaves.get(ARRIVAL + name))
-        if leaf is None:
-            return Bounds()
-        statistics = self._parquet.metadata.row_group(group).column(leaf).statistics
+        statistics = self._statistics(group, name)
         if statistics is None or not statistics.has_min_max:
             return Bounds()
         nulls = not statistics.has_null_count or statistics.null_count > 0
         return Bounds(statistics.min, statistics.max, nulls)
+
+    def _statistics(self, group: int, name: str) -> pq.Statistics | None:
+        leaf = self._leaves.get(name, self._leaves.get(ARRIVAL + name))
+        if leaf is None:
+            return None
+        return self._parquet.metadata.row_group(group).column(leaf).statistics
 
     def read(
         self, group: int, columns: Sequence[str], selection: Selection | None = None
@@ -344,6 +393,7 @@ class SegmentFile:
             table.validate(full=True)
             check_texts(table)
             self._check_positions(table)
+        self._check_statistics(group, table)
         self._note(group, table)
         return table
 
@@ -501,20 +551,6 @@ def _first_line(error: Exception) -> str:
     """What pyarrow says, without its traces of C++ and the like."""
     text = str(error).strip().split("\n", 1)[0].rstrip(". ")
     return text or type(error).__name__
-
-
-def _shape(kind: pa.DataType) -> object:
-    """A type without the names of list elements and without how texts are held in memory."""
-    if pa.types.is_dictionary(kind):
-        return _shape(kind.value_type)
-    if pa.types.is_list(kind):
-        return ("list", _shape(kind.value_type))
-    if pa.types.is_struct(kind):
-        return tuple((field.name, _shape(field.type)) for field in kind)
-    return kind
-
-
-_SHAPES = {field.name: _shape(field.type) for field in NARROW_SCHEMA}
 
 
 def damaged_segment(segment: Segment, error: Exception) -> str:

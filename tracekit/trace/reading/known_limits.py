@@ -1,9 +1,10 @@
 """Which traces this user's tracekit has found within its limits (`format/limits.py`) before.
 
-To count what the pages of a segment come to takes far longer than to compare its bytes with their
-checksums. A trace that was counted whole leaves an empty file behind, under a digest that all of
-its checksums follow from, and the limits of that day; bytes that fit these were counted then. A
-machine without a place to write to counts each time.
+To count what the pages of a segment come to, and to compare its rows with what its footer says of
+them (`footer_statements.py`), takes far longer than to compare its bytes with their checksums. A
+trace of which all was counted leaves an empty file behind, under a digest that all of its checksums
+follow from, and the limits of that day; bytes that fit these were counted then. A machine without a
+place to write to counts each time.
 """
 
 from __future__ import annotations
@@ -42,5 +43,5 @@ def note_within(digest: str) -> None:
 
 
 def _place(digest: str) -> Path:
-    limits = f"{GROUP_BYTES_MAX}-{RATIO_MAX}-{RATIO_FROM_BYTES}"
+    limits = f"footer-{GROUP_BYTES_MAX}-{RATIO_MAX}-{RATIO_FROM_BYTES}"
     return cache_folder() / "limits" / f"{digest}-{limits}"

@@ -172,9 +172,11 @@ class TraceReader:
                 return
             if selection.first_seq is not None and segment.last < selection.first_seq:
                 continue
-            for group in range(file.row_groups):
-                if file.may_match(group, selection):
-                    yield file, group
+            try:
+                wanted = [g for g in range(file.row_groups) if file.may_match(g, selection)]
+            except DamageError as error:
+                raise TraceFormatError(damaged_segment(segment, error)) from error
+            yield from ((file, group) for group in wanted)
 
     def table(self, columns: Sequence[str] = TYPED_COLUMNS, **selection: Any) -> pa.Table:
         """The wanted rows as one table, in order of arrival."""
