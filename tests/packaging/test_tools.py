@@ -135,6 +135,10 @@ def test_the_hook_reads_every_file_and_passes_over_others(tmp_path: Path) -> Non
     assert hook(files["service.yaml"]) == 0
     assert hook(files["older.yaml"]) == 0
     assert hook(files["good.yaml"], files["bad.yaml"]) == 1
+    words = ["cron", "lint", str(files["good.yaml"]), str(files["bad.yaml"])]
+    said = CliRunner().invoke(cli, words, standalone_mode=False).stdout
+    for name in ("good.yaml", "bad.yaml"):  # which file is whose is said
+        assert f"{files[name]}: " in said.replace("\n  ", " ").replace("\n", " ")
 
 
 def test_of_several_sources_each_is_a_file(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from tracekit.answers.cronlint.classes import CLASSES, readings_of
 from tracekit.answers.cronlint.croniter_reading import Reading
@@ -164,6 +165,8 @@ def _all_entries(
             if not pass_over:
                 raise
             continue
+        if Path(source).suffix in _MANIFESTS and (len(sources) > 1 or pass_over):
+            entries = [replace(entry, where=f"{source}: {entry.where}") for entry in entries]
         found += entries
     return found, recorded
 
