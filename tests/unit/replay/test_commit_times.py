@@ -280,6 +280,22 @@ def test_managers_whose_clocks_differ_are_not_late() -> None:
     assert _timed(_renewing(0, (0, -5 * S))).late == ()
 
 
+def test_a_lease_dates_nothing_where_a_clock_may_have_been_set() -> None:
+    """Or all streams were late: by which clock its times lie among the others', nothing tells."""
+    late = [0 if number < 20 else 10 * S for number in range(40)]
+    rows = [
+        row._replace(recv_ns=row.recv_ns + 10 * S) if row.renewed_ns else row
+        for row in _record(EVERY_SECOND, late_ns=late)
+    ]
+    told = [
+        row._replace(writer="manager", written_ns=row.renewed_ns) if row.renewed_ns else row
+        for row in rows
+    ]
+    found = _timed(told)
+    assert found.clock.may_be_late
+    assert (found.written_ns, found.late) == (_timed(rows).written_ns, _timed(rows).late)
+
+
 def _of_kubelets(commits_ns: Sequence[int], ahead_ns: Sequence[int]) -> Timed:
     """A record of pods that one kubelet after the other ended, each by a clock of its own."""
     arrivals = Arrivals()

@@ -469,7 +469,8 @@ def _late(
     spans: list[tuple[JudgedNs, JudgedNs]] = []
     watched_ns = _watched_since(rows, clock, shown_ns)
     in_order = _in_order(rows)
-    renewed_ns = rows.others.placed(MANAGER, shown_ns)
+    # Which clock rows were shown by nothing tells where one may have been set, or streams late.
+    renewed_ns = {} if clock.may_be_late else rows.others.placed(MANAGER, shown_ns)
     hi_ns = 1 << 62
     for place in range(len(by_rv) - 1, -1, -1):
         row = by_rv[place]
