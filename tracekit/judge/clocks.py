@@ -6,6 +6,7 @@ when they leave. A recorder's clock that is off by any constant changes no verdi
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
@@ -22,7 +23,7 @@ from tracekit.base.kube.leases import (
 )
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.check.replay.clock_notes import ClockNote
-from tracekit.check.replay.commit_times import Arrival, Arrivals, Epoch, RecorderClock, Timed, timed
+from tracekit.check.replay.commit_times import Arrivals, Epoch, RecorderClock, Timed, timed
 from tracekit.check.replay.instants import JudgedNs, RecordedNs, ServerNs
 from tracekit.check.verdict import Assumption, Judgement
 from tracekit.judge.stream_lag import AT_A_TIME, STREAMS
@@ -38,6 +39,8 @@ _EVENTS_MIN: Final = 3
 _EVENTS_BEYOND: Final = 10
 #: No clock shows a time of after 2116.
 _NO_CLOCK_NS: Final = 1 << 62
+_NEVER: Final = pa.scalar(0, pa.int64())
+_NOBODY: Final = pa.scalar("", pa.string())
 _COLUMNS: Final = (
     "seq", "rv", "recv_ns", "stream", "type", "namespace", "name", "uid", "created_ns",
     "deleted_ns", "deletion_grace_s", "renew_ns", "synthesized", "not_before_ns", "gap_until_ns",
@@ -56,7 +59,7 @@ def timed_of(reader: TraceReader) -> Timed:
     newest = _Newest()
     for table in _by_arrival(reader):
         for some in table.to_batches(AT_A_TIME):
-            if not _take(rows, pa.Table.from_batches([some]), newest):
+            if not _take(rows, some, newest):
                 return Timed()
     return timed(rows, STREAMS, reader.header.clock_offset_ns)
 
@@ -152,77 +155,117 @@ class _Newest:
     """By uid, the newest time in each object so far: of an API server's clock, of another one."""
 
     def __init__(self) -> None:
-        self.server_ns: dict[str, int] = {}
-        self.written_ns: dict[str, int] = {}
+        self._server_ns: dict[str, int] = {}
+        self._written_ns: dict[str, int] = {}
+
+    def take(
+        self,
+        uids: Sequence[str],
+        server_ns: Sequence[int],
+        written_ns: Sequence[int],
+        gone: Sequence[bool],
+    ) -> tuple[bytearray, array[int]]:
+        """By row: whether an API server's time is newer; another clock's if it is new, else 0."""
+        servers, others = self._server_ns, self._written_ns
+        newer, first_ns = bytearray(), array("q")
+        for uid, set_ns, other_ns, last in zip(uids, server_ns, written_ns, gone, strict=True):
+            before_ns = servers.get(uid) if uid else 0
+            newer.append(bool(uid) and before_ns is not None and set_ns > before_ns)
+            if uid and (before_ns is None or set_ns > before_ns):
+                servers[uid] = set_ns
+            if uid and other_ns and other_ns > others.get(uid, 0):
+                others[uid] = other_ns
+                first_ns.append(other_ns if before_ns is not None else 0)
+            else:
+                first_ns.append(0)
+            if last and uid:
+                del servers[uid]
+                others.pop(uid, None)
+        return newer, first_ns
 
 
-def _take(rows: Arrivals, table: pa.Table, newest: _Newest) -> bool:
+def _take(rows: Arrivals, some: pa.RecordBatch, newest: _Newest) -> bool:
     """Take in some rows; whether they are a watch's, which does not tell when something came."""
-    for row in table.to_pylist():
-        if row["not_before_ns"] is not None:
-            return False
-        if row["type"] == RowType.GAP:
-            until_ns = RecordedNs(row["gap_until_ns"] or 0)
-            rows.interrupted(row["seq"], row["stream"], until_ns)
-            continue
-        if row["rv"] is None or row["recv_ns"] is None or row["synthesized"]:
-            continue
-        leads = (
-            row["stream"] == "leases"
-            and row["name"] == CONTROLLER_MANAGER_LEASE
-            and row["namespace"] == CONTROLLER_MANAGER_LEASE_NAMESPACE
-        )
-        created_ns = ServerNs(_time(row["created_ns"]))
-        server_ns = ServerNs(max(_time(row["managed_ns"]), created_ns, _deleted_ns(row)))
-        uid = row["uid"] or ""
-        before_ns = newest.server_ns.get(uid)
-        newest.server_ns[uid] = max(server_ns, before_ns or 0)
-        writer, written_ns = _written(row, leads=leads)
-        new = bool(uid) and written_ns > newest.written_ns.get(uid, 0)
-        if new:
-            newest.written_ns[uid] = written_ns
-        if row["type"] == RowType.DELETED:
-            del newest.server_ns[uid]
-            newest.written_ns.pop(uid, None)
-        rows.add(
-            Arrival(
-                row["seq"],
-                row["rv"],
-                row["recv_ns"],
-                row["stream"],
-                row["type"] != RowType.LIST,
-                server_ns,
-                bool(uid) and before_ns is not None and server_ns > before_ns,
-                created_ns if row["type"] == RowType.ADDED else ServerNs(0),
-                _time(row["renew_ns"]) if leads else 0,
-                writer,
-                written_ns if new and before_ns is not None else 0,
-            )
-        )
+    if some["not_before_ns"].null_count < some.num_rows:
+        return False
+    gaps = some.filter(_is(some["type"], RowType.GAP))
+    for gap in gaps.select(["seq", "stream", "gap_until_ns"]).to_pylist():
+        rows.interrupted(gap["seq"], gap["stream"], RecordedNs(gap["gap_until_ns"] or 0))
+    received = pc.and_(pc.is_valid(some["rv"]), pc.is_valid(some["recv_ns"]))
+    shown = pc.and_not(received, pc.fill_null(some["synthesized"], fill_value=False))
+    _add(rows, some.filter(pc.and_not(shown, _is(some["type"], RowType.GAP))), newest)
     return True
 
 
-def _written(row: dict[str, Any], *, leads: bool) -> tuple[str, int]:
-    """The newest time of another clock that a row shows, and whose it is: a node's, a holder's."""
-    if row["stream"] == "pods":
-        return row["node_name"] or "", _time(row["ran_ns"]) if row["node_name"] else 0
-    if leads:
-        return row["holder"] or "", _time(row["renew_ns"])
-    if row["stream"] == "leases" and row["namespace"] == NODE_LEASE_NAMESPACE:
-        return row["name"] or "", _time(row["renew_ns"])
-    return "", 0
+def _add(rows: Arrivals, shown: pa.RecordBatch, newest: _Newest) -> None:
+    """Take in rows that show an object, a column at a time."""
+    stream, name, namespace = (_texts(shown[of]) for of in ("stream", "name", "namespace"))
+    lease = _is(stream, "leases")
+    elected = pc.and_(
+        _is(name, CONTROLLER_MANAGER_LEASE), _is(namespace, CONTROLLER_MANAGER_LEASE_NAMESPACE)
+    )
+    leads = pc.and_(lease, elected)
+    created = _times(shown["created_ns"])
+    managed, deleted = _times(shown["managed_ns"]), _times(_deleted(shown))
+    server_ns = _longs(pc.max_element_wise(managed, created, deleted))
+    renewed = _times(shown["renew_ns"])
+    # The newest time of another clock, and whose it is: a node's, or that of a Lease's holder.
+    pod, of_node = _is(stream, "pods"), pc.and_(lease, _is(namespace, NODE_LEASE_NAMESPACE))
+    node, holder = _texts(shown["node_name"]), _texts(shown["holder"])
+    of_lease = pc.if_else(leads, holder, pc.if_else(of_node, name, _NOBODY))
+    writer = pc.if_else(pod, node, of_lease)
+    ran = pc.if_else(pc.equal(node, _NOBODY), _NEVER, _times(shown["ran_ns"]))
+    written = pc.if_else(pod, ran, pc.if_else(pc.or_(leads, of_node), renewed, _NEVER))
+    gone = _is(shown["type"], RowType.DELETED)
+    own, first_ns = newest.take(
+        _texts(shown["uid"]).to_pylist(), server_ns, _longs(written), gone.to_pylist()
+    )
+    added = _is(shown["type"], RowType.ADDED)
+    rows.extend(
+        _longs(shown["seq"]),
+        _longs(shown["rv"]),
+        _longs(shown["recv_ns"]),
+        stream.to_pylist(),
+        pc.invert(_is(shown["type"], RowType.LIST)).to_pylist(),
+        server_ns,
+        own,
+        _longs(pc.if_else(added, created, _NEVER)),
+        _longs(pc.if_else(leads, renewed, _NEVER)),
+        writer.to_pylist(),
+        first_ns,
+    )
 
 
-def _deleted_ns(row: dict[str, Any]) -> int:
-    """When a deletion was asked for: its time less the grace."""
-    if row["deleted_ns"] is None:
-        return 0
-    return _time(row["deleted_ns"] - (row["deletion_grace_s"] or 0) * NS_PER_S)
+def _deleted(shown: pa.RecordBatch) -> Any:
+    """When deletions were asked for: their times less the grace."""
+    grace = pc.fill_null(shown["deletion_grace_s"], 0)
+    longest_s = _NO_CLOCK_NS // NS_PER_S  # with a longer one no clock shows when it was asked for
+    near = pc.and_(pc.greater(grace, -longest_s), pc.less(grace, longest_s))
+    grace_ns = pc.multiply(pc.if_else(near, grace, _NEVER), NS_PER_S)
+    return pc.if_else(near, pc.subtract(shown["deleted_ns"], grace_ns), _NEVER)
 
 
-def _time(reported_ns: int | None) -> int:
-    """A time that an object tells; 0 for none, and for one that no clock shows."""
-    return reported_ns if reported_ns is not None and 0 < reported_ns < _NO_CLOCK_NS else 0
+def _times(reported: Any) -> Any:
+    """Times that objects tell; 0 for none, and for one that no clock shows."""
+    shown = pc.and_(pc.greater(reported, 0), pc.less(reported, _NO_CLOCK_NS))
+    return pc.fill_null(pc.if_else(shown, reported, _NEVER), 0)
+
+
+def _is(column: Any, text: str) -> Any:
+    return pc.equal(_texts(column), text)
+
+
+def _texts(column: Any) -> Any:
+    """A column of texts as such, empty for none."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    return pc.fill_null(column, "")
+
+
+def _longs(column: Any) -> array[int]:
+    """A column of numbers, all of them there, without a Python object for each."""
+    values = memoryview(column.buffers()[1]).cast("q")
+    return array("q", values[column.offset : column.offset + len(column)].tobytes())
 
 
 def on_clock(groups: Iterable[Group], clock: RecorderClock) -> Iterator[Group]:

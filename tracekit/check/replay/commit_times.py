@@ -19,7 +19,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -180,21 +180,40 @@ class Arrivals:
 
     def add(self, row: Arrival) -> None:
         """Take in one row."""
-        if row.written_ns and row.watched:
-            kind = MANAGER if row.renewed_ns else KUBELET
-            self.others.add(len(self), kind, row.writer, row.written_ns)
-        if row.stream not in self.streams:
-            self.streams.append(row.stream)
-        self.seq.append(row.seq)
-        self.rv.append(row.rv)
-        self.recv_ns.append(row.recv_ns)
-        self.server_ns.append(max(row.server_ns, row.created_ns))
-        self.created_ns.append(row.created_ns)
-        self.renewed_ns.append(row.renewed_ns)
-        self.stream.append(self.streams.index(row.stream))
-        self.watched.append(row.watched)
-        self.own.append(row.own or row.created_ns > 0)
-        self.contradicting.append(0)
+        columns: Any = ((value,) for value in row)
+        self.extend(*columns)
+
+    def extend(
+        self,
+        seq: Sequence[int],
+        rv: Sequence[int],
+        recv_ns: Sequence[int],
+        stream: Sequence[str],
+        watched: Sequence[bool],
+        server_ns: Sequence[int],
+        own: Sequence[int],
+        created_ns: Sequence[int],
+        renewed_ns: Sequence[int],
+        writer: Sequence[str],
+        written_ns: Sequence[int],
+    ) -> None:
+        """Take in rows; the columns are the fields of `Arrival`."""
+        others = zip(watched, renewed_ns, writer, written_ns, strict=True)
+        for row, (was_watched, is_lease, name, at_ns) in enumerate(others, len(self)):
+            if at_ns and was_watched:
+                self.others.add(row, MANAGER if is_lease else KUBELET, name, at_ns)
+        self.streams += [name for name in dict.fromkeys(stream) if name not in self.streams]
+        numbers = {name: number for number, name in enumerate(self.streams)}
+        self.seq.extend(seq)
+        self.rv.extend(rv)
+        self.recv_ns.extend(recv_ns)
+        self.server_ns.extend(map(max, server_ns, created_ns))
+        self.created_ns.extend(created_ns)
+        self.renewed_ns.extend(renewed_ns)
+        self.stream.extend(map(numbers.__getitem__, stream))
+        self.watched.extend(watched)
+        self.own.extend(bool(o) or at_ns > 0 for o, at_ns in zip(own, created_ns, strict=True))
+        self.contradicting.extend(bytes(len(seq)))
 
     def interrupted(self, seq: int, stream: str, until_ns: RecordedNs) -> None:
         """A gap of a stream, and when it ended by the recorder's clock."""
