@@ -462,3 +462,15 @@ def test_a_query_that_needs_more_memory_than_it_may_says_what_to_do(
     monkeypatch.setenv("TRACEKIT_SQL_MEMORY", "plenty")
     with pytest.raises(UsageError, match="TRACEKIT_SQL_MEMORY=plenty is no amount of memory"):
         Session([trace_path("v1.36.3-churn7")])
+
+
+def test_a_view_that_is_held_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tracekit.sql.session._FEW_ROWS", 0)
+    session = Session([write_jobs(tmp_path / "trace", "one", "two")])
+    session.hold("attempts", "jobs")
+    wanted = {"one", "two"}
+    for _ in range(2):
+        assert {row["job"] for row in session.rows("SELECT job FROM jobs")} == wanted
+    tables = session.rows("SELECT table_name AS name FROM duckdb_tables()")
+    assert "jobs" in {row["name"] for row in tables}
+    session.close()

@@ -24,6 +24,8 @@ _SHELL_WORD = re.compile(r"[A-Za-z0-9_.:/@%+,-]+")
 #: Every escape of a JSON document, and those that stand for text.
 _CONTROL = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)")
 _KEPT_ESCAPES: Final = {r"\\", r"\"", r"\/", r"\n", r"\t"}
+#: There is one wherever a document has another than these; a page of megabytes seldom has.
+_OTHER_ESCAPE = re.compile(r"\\[^\\\"/nt]")
 _NOT_ASCII = re.compile(r"[^\x20-\x7e\n]")
 #: What shows nothing although its category may be that of a letter or a mark:
 #: Default_Ignorable_Code_Point in Unicode's DerivedCoreProperties.txt (17.0), and Braille's blank.
@@ -93,13 +95,16 @@ def for_script(document: str) -> str:
     What a browser would obey in a text, or that hides or reorders it, is written out in the text
     itself, as a terminal shows it: the page need not know what is foreign.
     """
-    document = _CONTROL.sub(
-        lambda match: match[0] if match[0] in _KEPT_ESCAPES else f"\\{match[0]}", document
-    )
+    if _OTHER_ESCAPE.search(document):
+        document = _CONTROL.sub(
+            lambda match: match[0] if match[0] in _KEPT_ESCAPES else f"\\{match[0]}", document
+        )
     document = _NOT_ASCII.sub(
         lambda match: match[0] if _is_plain(match[0]) else f"\\{_written_out(match[0])}", document
     )
-    return re.sub("[<>&]", lambda match: _json_escape(match[0]), document)
+    for character in "<>&":
+        document = document.replace(character, _json_escape(character))
+    return document
 
 
 def _json_escape(character: str) -> str:

@@ -109,6 +109,8 @@ class Session:
         self._answers: dict[str, dict[str, pa.Table]] = {}
         self._made: set[str] = set()
         self._commented: set[str] = set()
+        #: Views that are made once, for all queries that follow.
+        self._to_hold: frozenset[str] = frozenset()
         #: What of it lies in memory.
         self._tables: list[str] = []
         self.connection = duckdb.connect(config={} if write else dict(_CONFIG))
@@ -199,6 +201,10 @@ class Session:
     def compute(self, view: str) -> None:
         """Have what a view is made of, for queries of our own, which compute nothing."""
         self.table(f"SELECT 1 FROM {view} LIMIT 0")  # noqa: S608 - a view's name, of our own
+
+    def hold(self, *parts: str) -> None:
+        """Make these of `SHARED` once, for several queries; such as were asked for stay views."""
+        self._to_hold |= frozenset(parts)
 
     def rows(self, query: str, **values: str | int | None) -> list[dict[str, Any]]:
         """The rows of one of our own queries, with its parameters bound."""
@@ -507,7 +513,8 @@ class Session:
         self._made.add(part)
         as_view = definition(part)
         # Of few rows each is made once, and not bound anew in every one above it.
-        if (self._held and not self.sources) or (part in SHARED and self._has_few_rows):
+        few = self._has_few_rows or part in self._to_hold
+        if (self._held and not self.sources) or (part in SHARED and few):
             as_table = as_view.replace("CREATE VIEW", "CREATE TABLE", 1)
             with suppress(duckdb.Error):  # whoever reads the view is told of it
                 self.connection.execute(as_table)

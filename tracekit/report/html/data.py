@@ -63,6 +63,8 @@ def report_data(
     namespace: str | None = None,
 ) -> dict[str, Any]:
     """Everything that the page needs, of the objects and the time that are asked for."""
+    if key is None:
+        session.hold("_pods", "_deletions", "attempts", "jobs")
     about = About(session, scope_of(session, key, times or ALWAYS, namespace), facts_from(session))
     drawn = drawn_of(about)
     put_details(about, drawn)
