@@ -11,7 +11,8 @@ from click.testing import CliRunner
 
 from tracekit.answers.findings import jobs
 from tracekit.answers.findings.diagnosis import RULES
-from tracekit.answers.trace_model import COLUMNS, Facts, facts_of
+from tracekit.answers.judgements import Listed
+from tracekit.answers.trace_model import COLUMNS, Facts, facts_of, keyed
 from tracekit.base.cron import Generation
 from tracekit.cli.simulate import simulate_command
 from tracekit.sql.diagnosed import findings_of
@@ -117,7 +118,7 @@ def recreated(version: str, phase: str, pod_s: int, end_s: int) -> Facts:
     ]
     era = Era.resolve(version)
     return facts_of(
-        rows, ticks=(), judgements=(), not_judged=None, gaps=(), streams={}, problems=(),
+        keyed(rows), ticks=(), judgements=Listed(), not_judged=None, gaps=(), streams={}, problems=(),
         generation=Generation.GEN3, bugs=bugs_of(era),
     )  # fmt: skip
 

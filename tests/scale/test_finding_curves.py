@@ -19,23 +19,22 @@ _NO_VERDICTS: Any = SimpleNamespace(verdict=lambda *_: None)
 
 def _state(rv: int, **row: Any) -> State:
     defaults = dict.fromkeys(controllers._FINGERPRINT)
-    return State(
-        {
-            **defaults,
-            "type": "MODIFIED",
-            "stream": "jobs",
-            "recv_ns": rv * 10**9,
-            "rv": rv,
-            "namespace": "n",
-            "name": f"o{rv}",
-            "uid": f"u{rv}",
-            "cronjob": None,
-            "owner_uid": "job",
-            "phase": "Running",
-            "completion_index": None,
-            **row,
-        }
-    )
+    row = {
+        **defaults,
+        "type": "MODIFIED",
+        "stream": "jobs",
+        "recv_ns": rv * 10**9,
+        "rv": rv,
+        "namespace": "n",
+        "name": f"o{rv}",
+        "uid": f"u{rv}",
+        "cronjob": None,
+        "owner_uid": "job",
+        "phase": "Running",
+        "completion_index": None,
+        **row,
+    }
+    return State(row, rv * 10**9, rv, rv, gone=row["type"] == "DELETED")
 
 
 def _job(pods: list[Pod], parallelism: int) -> Job:

@@ -148,7 +148,7 @@ def test_what_was_judged_as_a_whole_is_not_judged_again(monkeypatch: pytest.Monk
     for batch in lied().batches(NAMES):
         live.feed(batch)
     told = [(n.id, n.name, n.at_ns) for n in live.judge(last=True, whole=whole) if n.id < "TK2"]
-    wanted = [(rule_of(j).id, j.object.name, j.time_ns) for j in whole.judgements if j.divergent]
+    wanted = [(rule_of(j).id, j.object.name, j.time_ns) for j in whole.judgements.divergent]
     assert sorted(told) == sorted(wanted)
     assert told
 

@@ -12,10 +12,12 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from tracekit.answers.evidence import Suspension
+from tracekit.answers.judgements import Judgements
 from tracekit.answers.model import Target
 from tracekit.answers.pauses import Gap, Pause, pauses_of
 from tracekit.answers.words import clock
@@ -23,8 +25,9 @@ from tracekit.base.coverage import Coverage
 from tracekit.base.cron import Generation
 from tracekit.base.kube import job_status
 from tracekit.base.kube.printed.model import Shown, ShownEvent
+from tracekit.base.once import once
 from tracekit.base.spans import Spans
-from tracekit.check.verdict import Judgement, Verdict
+from tracekit.check.verdict import Judgement
 from tracekit.versions.release_bugs import Bug, KnownBug
 
 Row = Mapping[str, Any]
@@ -39,6 +42,13 @@ COLUMNS = (
     "first_ns", "last_ns", "last_schedule_ns", "cron_active", "holder", "renew_ns", "acquire_ns",
 )  # fmt: skip
 STREAMS = ("jobs", "pods", "cronjobs", "events", "leases")
+#: Reasons of Events: the API server refused a creation; an owner is in another namespace.
+REFUSED_CREATION, FOREIGN_OWNER = "FailedCreate", "OwnerRefInvalidNamespace"
+#: What every row is put in its place by.
+KEYS = ("stream", "type", "recv_ns", "rv", "seq", "namespace", "name", "uid")
+Keyed = tuple[Row, str | None, str, int | None, int | None, int | None, str | None, str | None,
+              str | None]  # fmt: skip
+"""A row, and its values of `KEYS`."""
 
 
 class Seen(NamedTuple):
@@ -60,17 +70,21 @@ def _parsed(text: str) -> Mapping[str, Any]:
 class State:
     """One revision of an object: its row with a few things read out of it."""
 
-    __slots__ = ("at_ns", "gone", "row", "rv")
+    __slots__ = ("at_ns", "gone", "row", "rv", "seq")
 
-    def __init__(self, row: Row) -> None:
-        """What every rule asks is read once."""
+    def __init__(
+        self, row: Row, at_ns: int = 0, rv: int = 0, seq: int = 0, *, gone: bool = False
+    ) -> None:
+        """What every rule asks is told beside the row."""
         self.row = row
         #: When it was received.
-        self.at_ns = int(row.get("recv_ns") or 0)
+        self.at_ns = at_ns
         #: Its revision.
-        self.rv = int(row.get("rv") or 0)
+        self.rv = rv
+        #: Its place in the record.
+        self.seq = seq
         #: Whether this is the object's end.
-        self.gone = bool(row.get("type") == "DELETED")
+        self.gone = gone
 
     def is_live_pod_of(self, owner_uid: str) -> bool:
         """Whether it is a pod of this owner that has neither ended nor begun to."""
@@ -108,6 +122,11 @@ class State:
                 return condition if condition["status"] == "True" else None
         return None
 
+    @property
+    def is_finished(self) -> bool:
+        """Whether, of a Job, Complete or Failed is True."""
+        return (self.true("Complete") or self.true("Failed")) is not None
+
     def condition(self, kind: str) -> Mapping[str, Any] | None:
         """The condition of that type."""
         return next((c for c in self.row["conditions"] or () if c["type"] == kind), None)
@@ -119,55 +138,55 @@ class Life:
 
     states: list[State]
 
-    @cached_property
+    @once
     def first(self) -> State:
         """The oldest revision that was seen."""
         return self.states[0]
 
-    @cached_property
+    @once
     def last(self) -> State:
         """The newest."""
         return self.states[-1]
 
-    @cached_property
+    @once
     def namespace(self) -> str:
         """Its namespace."""
         return self.first.row["namespace"] or ""
 
-    @cached_property
+    @once
     def name(self) -> str:
         """Its name."""
         return self.first.row["name"] or ""
 
-    @cached_property
+    @once
     def uid(self) -> str:
         """Its uid."""
         return self.first.row["uid"] or ""
 
-    @cached_property
+    @once
     def seen_from_birth(self) -> bool:
         """Whether its creation was seen."""
         return bool(self.first.row["type"] == "ADDED")
 
-    @cached_property
+    @once
     def created_ns(self) -> int:
         """When it was created, whole seconds where its creation was not seen."""
         if self.seen_from_birth:
             return self.first.at_ns
         return int(self.first.row["created_ns"] or self.first.at_ns)
 
-    @cached_property
+    @once
     def gone_ns(self) -> int | None:
         """When its end was received."""
         return next((s.at_ns for s in self.states if s.gone), None)
 
-    @cached_property
+    @once
     def deletion_ns(self) -> int | None:
         """When it was first seen being deleted, or gone."""
         found = (s.at_ns for s in self.states if s.gone or s.row["deleted_ns"] is not None)
         return next(found, None)
 
-    @cached_property
+    @once
     def labels(self) -> Mapping[str, Any]:
         """Its last labels."""
         return _parsed(self.last.row["labels"] or "{}")
@@ -193,34 +212,34 @@ class Life:
 class Pod(Life):
     """A pod of a Job."""
 
-    @cached_property
+    @once
     def index(self) -> int | None:
         """Completion index."""
         found = self.last.row["completion_index"]
         return None if found is None else int(found)
 
-    @cached_property
+    @once
     def owner_uid(self) -> str:
         """The uid of the Job that owned it first."""
         return next((s.row["owner_uid"] for s in self.states if s.row["owner_uid"]), "")
 
-    @cached_property
+    @once
     def end(self) -> State | None:
         """The revision in which its phase was first Succeeded or Failed."""
         return self.first_at(lambda s: s.row["phase"] in ("Succeeded", "Failed"))
 
-    @cached_property
+    @once
     def ended_ns(self) -> int | None:
         """When that was received."""
         end = self.end
         return None if end is None else end.at_ns
 
-    @cached_property
+    @once
     def ended_alone(self) -> bool:
         """Whether it ended while nobody had asked for its deletion: by an error of its own."""
         return self.end is not None and self.end.row["deleted_ns"] is None
 
-    @cached_property
+    @once
     def over_ns(self) -> int:
         """When it ended: by its containers, where the look came later; 0 while it has not."""
         ends = [int(c["finished_ns"] or 0) for c in self.last.row["containers"] or ()]
@@ -231,7 +250,7 @@ class Pod(Life):
         """Its last phase."""
         return self.last.row["phase"] or "Pending"
 
-    @cached_property
+    @once
     def ran(self) -> bool:
         """Whether it ever got beyond Pending."""
         return any(s.row["phase"] not in (None, "", "Pending") for s in self.states)
@@ -241,17 +260,17 @@ class Pod(Life):
         state = self.before(rv)
         return state is not None and state.is_live_pod_of(owner_uid)
 
-    @cached_property
+    @once
     def born_to(self) -> str | None:
         """The uid of the Job that it was created for; None if its creation was not seen."""
         return self.first.row["owner_uid"] if self.seen_from_birth else None
 
-    @cached_property
+    @once
     def ran_at_all(self) -> bool:
         """Whether it was ever Running."""
         return any(s.row["phase"] == "Running" for s in self.states)
 
-    @cached_property
+    @once
     def exit(self) -> Mapping[str, Any] | None:
         """The terminated regular container with the greatest exit code, as it was last seen."""
         for state in reversed(self.states):
@@ -265,7 +284,7 @@ class Pod(Life):
                 return worst
         return None
 
-    @cached_property
+    @once
     def waiting(self) -> str | None:
         """The last reason for which a container waited, while it did."""
         for container in self.last.row["containers"] or ():
@@ -273,7 +292,7 @@ class Pod(Life):
                 return str(container["reason"])
         return None
 
-    @cached_property
+    @once
     def disruption(self) -> str | None:
         """The reason of an eviction, preemption, lost node."""
         if self.last.row["reason"] in ("Evicted", "NodeLost", "Preempting", "NodeShutdown"):
@@ -290,38 +309,38 @@ class Job(Life):
         super().__init__(states)
         self.pods: list[Pod] = []
 
-    @cached_property
+    @once
     def target(self) -> Target:
         """It as the object of a finding."""
         return Target("Job", self.namespace, self.name, self.uid)
 
-    @cached_property
+    @once
     def cronjob(self) -> str | None:
         """The CronJob that owns it."""
         return next((s.row["cronjob"] for s in self.states if s.row["cronjob"]), None)
 
-    @cached_property
+    @once
     def spec(self) -> Mapping[str, Any]:
         """Its last spec."""
         return self.last.spec
 
-    @cached_property
+    @once
     def managed(self) -> bool:
         """Whether the Job controller looks after it."""
         return self.spec.get("managedBy") in (None, "kubernetes.io/job-controller")
 
-    @cached_property
+    @once
     def end(self) -> State | None:
         """The revision in which it was first Complete or Failed."""
-        return self.first_at(lambda s: s.true("Complete") or s.true("Failed"))
+        return next((s for s in self.states if s.is_finished), None)
 
-    @cached_property
+    @once
     def ended_ns(self) -> int | None:
         """When that was received."""
         end = self.end
         return None if end is None else end.at_ns
 
-    @cached_property
+    @once
     def failure(self) -> Mapping[str, Any] | None:
         """The condition Failed."""
         return next((c for s in self.states if (c := s.true("Failed"))), None)
@@ -330,7 +349,7 @@ class Job(Life):
 class CronJob(Life):
     """A CronJob (one uid)."""
 
-    @cached_property
+    @once
     def target(self) -> Target:
         """It as the object of a finding."""
         return Target("CronJob", self.namespace, self.name, self.uid)
@@ -346,7 +365,7 @@ class Facts:
     events: list[State]
     pauses: list[Pause]  # no controller manager led
     ticks: Sequence[Row]  # the rows of the view cron_ticks, times in ns
-    judgements: Sequence[Judgement]
+    judgements: Judgements
     not_judged: str | None  # why there are no verdicts
     gaps: Sequence[Gap]
     streams: Mapping[str, int]  # rows by stream
@@ -373,9 +392,6 @@ class Facts:
     terminating: Mapping[str, int] = field(default_factory=dict)
     #: By uid of what is suspended at the end.
     suspended_by: Mapping[str, Suspension] = field(default_factory=dict)
-    verdicts_of: Mapping[tuple[str, str, str, str], list[Judgement]] = field(default_factory=dict)
-    #: By namespace and name: writes that only caches behind the record explain.
-    lagged_of: Mapping[tuple[str, str], list[Judgement]] = field(default_factory=dict)
     #: By the uid of their Job: Events of creations that were refused.
     refusals_of: Mapping[str, list[State]] = field(default_factory=dict)
     pod_events: Mapping[str, list[State]] = field(default_factory=dict)
@@ -392,25 +408,16 @@ class Facts:
     pause_spans: Spans = field(default_factory=lambda: Spans(()))
 
     def __post_init__(self) -> None:
-        """Index the judgements by namespace, name, action and subject, and refusals by Job."""
-        index: defaultdict[tuple[str, str, str, str], list[Judgement]] = defaultdict(list)
-        lagged: defaultdict[tuple[str, str], list[Judgement]] = defaultdict(list)
-        for judgement in self.judgements:
-            where = judgement.object
-            key = (where.namespace, where.name, judgement.action, judgement.subject)
-            index[key].append(judgement)
-            if judgement.verdict is Verdict.MATCH_LAGGED:
-                lagged[key[:2]].append(judgement)
-        self.verdicts_of, self.lagged_of = dict(index), dict(lagged)
+        """Index the Events by what they are about, and refusals by Job."""
         refusals: defaultdict[str, list[State]] = defaultdict(list)
         of_pods: defaultdict[str, list[State]] = defaultdict(list)
         owners: defaultdict[str, list[State]] = defaultdict(list)
         of_crons: defaultdict[str, list[State]] = defaultdict(list)
         for event in self.events:
             uid, kind = event.row["involved_uid"] or "", event.row["involved_kind"]
-            if event.row["reason"] == "FailedCreate":
+            if event.row["reason"] == REFUSED_CREATION:
                 refusals[event.row["involved_uid"]].append(event)
-            elif event.row["reason"] == "OwnerRefInvalidNamespace":
+            elif event.row["reason"] == FOREIGN_OWNER:
                 owners[uid].append(event)
             if kind == "Pod":
                 of_pods[uid].append(event)
@@ -440,10 +447,8 @@ class Facts:
 
     def verdict(self, life: Life, action: str, subject: str, rv: int = 0) -> Judgement | None:
         """What replay said of a write to an object, or of one of its revisions."""
-        found = self.verdicts_of.get((life.namespace, life.name, action, subject), ())
-        if rv:
-            return next((j for j in found if j.resource_version == str(rv)), None)
-        return found[0] if found else None
+        found = self.judgements.of_write((life.namespace, life.name), action, subject)
+        return next((j for j in found if not rv or j.resource_version == str(rv)), None)
 
     def led_but_for(self, pauses: list[Pause]) -> None:
         """Take these for the times in which nobody led."""
@@ -498,11 +503,17 @@ class Facts:
         return min((0 if look is None else look for look in looks), default=self.end_ns)
 
 
+def keyed(rows: Iterable[Row]) -> Iterator[Keyed]:
+    """Rows that are mappings, as `facts_of` takes them."""
+    for row in rows:
+        yield (row, *(row.get(name) for name in KEYS))  # type: ignore[misc]
+
+
 def facts_of(
-    rows: Iterable[Row],
+    rows: Iterable[Keyed],
     *,
     ticks: Sequence[Row],
-    judgements: Sequence[Judgement],
+    judgements: Judgements,
     not_judged: str | None,
     gaps: Sequence[Gap],
     streams: Mapping[str, int],
@@ -517,22 +528,24 @@ def facts_of(
     coverage: Coverage = Coverage(),  # noqa: B008 - frozen
     terminating: Mapping[str, int] | None = None,
     suspended_by: Mapping[str, Suspension] | None = None,
+    first_ns: int = 1 << 62,
     end_ns: int = 0,
 ) -> Facts:
-    """Put the rows of a trace, or of a part of one that ends then, together; in any order."""
+    """Put the rows of a trace, or of a part of one, together; in any order.
+
+    `first_ns` and `end_ns`: where it has others, when the first and the last one was received.
+    """
     states_of: dict[str, defaultdict[tuple[str, str, str], list[State]]] = {
         stream: defaultdict(list) for stream in STREAMS
     }
-    first_ns = 1 << 62
-    for row in rows:
-        at_ns = row["recv_ns"]
+    for row, stream, kind, at_ns, rv, seq, namespace, name, uid in rows:
         if at_ns is not None:
             first_ns = min(first_ns, at_ns)
             end_ns = max(end_ns, at_ns)
-        of_stream = states_of.get(row["stream"])
+        of_stream = states_of.get(stream or "")
         if of_stream is not None:
-            key = (row["namespace"] or "", row["name"] or "", row["uid"] or "")
-            of_stream[key].append(State(row))
+            state = State(row, at_ns or 0, rv or 0, seq or 0, gone=kind == "DELETED")
+            of_stream[namespace or "", name or "", uid or ""].append(state)
     for stream, found in states_of.items():
         _sort(found.values(), by_rv=stream != "leases")
     jobs = {key[2]: Job(states) for key, states in sorted(states_of["jobs"].items())}
@@ -587,7 +600,10 @@ def _sort(states_of: Iterable[list[State]], *, by_rv: bool) -> None:
     """Put the revisions of each object into the order of the store."""
     for states in states_of:
         if len(states) > 1:
-            states.sort(key=lambda s: (s.rv if by_rv else 0, s.gone, s.row["seq"]))
+            states.sort(key=_BY_RV if by_rv else _BY_SEQ)
+
+
+_BY_RV, _BY_SEQ = attrgetter("rv", "gone", "seq"), attrgetter("gone", "seq")
 
 
 def _by_pod(logs: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:

@@ -10,17 +10,28 @@ import orjson
 
 from tracekit.answers.findings.baseline import Baseline
 from tracekit.answers.findings.diagnosis import Wanted, diagnose
+from tracekit.answers.judgements import Judgements, Listed
 from tracekit.answers.model import Finding
 from tracekit.answers.pauses import Gap
-from tracekit.answers.trace_model import COLUMNS, STREAMS, Facts, Row, Seen, facts_of
+from tracekit.answers.trace_model import (
+    COLUMNS,
+    FOREIGN_OWNER,
+    KEYS,
+    REFUSED_CREATION,
+    STREAMS,
+    Facts,
+    Keyed,
+    Seen,
+    facts_of,
+)
 from tracekit.base.collecting import collecting_rarely
 from tracekit.base.coverage import Coverage
 from tracekit.base.cron import Generation
 from tracekit.base.errors import TracekitError
 from tracekit.base.kube.printed.model import Shown, ShownEvent
-from tracekit.check.compare.fields import FieldDifference
-from tracekit.check.verdict import Judgement, ObjectRef, Reason, Verdict
+from tracekit.check.verdict import Judgement
 from tracekit.sql.computed import coverage_of_source, era_of
+from tracekit.sql.kept_judgements import VERDICT_COLUMNS, KeptJudgements
 from tracekit.sql.suspensions import suspensions
 from tracekit.trace.reading.lazy_rows import lazy_rows
 from tracekit.versions.cronjob import CronJobEra
@@ -54,7 +65,8 @@ def facts_from(
 
     Over a part of one, held in memory: with the verdicts about it, and what the whole tells.
     """
-    judgements, not_judged = _judgements(session) if known is None else (known, None)
+    judgements, not_judged = _judgements(session) if known is None else (Listed(known), None)
+    first_ns, last_ns = _span(session)
     return facts_of(
         _states(session),
         ticks=ticks_of(session),
@@ -82,7 +94,8 @@ def facts_from(
         terminating={row["name"]: row["at_ns"] for row in session.rows(_TERMINATING)},
         bugs=_bugs(session) if bugs is None else bugs,
         coverage=_coverage(session) if coverage is None else coverage,
-        end_ns=end_ns,
+        first_ns=1 << 62 if first_ns is None else first_ns,
+        end_ns=max(end_ns, last_ns or 0),
     )
 
 
@@ -148,11 +161,27 @@ def _note(container: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _states(session: Session) -> Iterator[Row]:
+_STREAMS = ", ".join(f"'{name}'" for name in STREAMS)
+#: Most Events tell of what the rows of objects tell better, and no rule asks for these.
+_EVENTS = (
+    f"(stream <> 'events' OR involved_kind = 'Pod' OR reason IN ('{REFUSED_CREATION}', "
+    f"'{FOREIGN_OWNER}') OR (involved_kind = 'CronJob' AND event_type = 'Warning'))"
+)
+
+
+def _states(session: Session) -> Iterator[Keyed]:
     names = ", ".join(f'"{name}"' for name in COLUMNS)
-    streams = ", ".join(f"'{name}'" for name in STREAMS)
-    query = f"SELECT {names} FROM internal._states WHERE stream IN ({streams})"  # noqa: S608 - our own names
-    return lazy_rows([session.columns(query)])
+    query = f"SELECT {names} FROM internal._states WHERE stream IN ({_STREAMS}) AND {_EVENTS}"  # noqa: S608 - our own names
+    return lazy_rows([session.columns(query)], KEYS)
+
+
+def _span(session: Session) -> tuple[int | None, int | None]:
+    """When the first and the last of all rows was received."""
+    (row,) = session.rows(
+        "SELECT min(recv_ns) AS first, max(recv_ns) AS last FROM internal._states "  # noqa: S608
+        f"WHERE stream IN ({_STREAMS})"
+    )
+    return row["first"], row["last"]
 
 
 def ticks_of(session: Session) -> list[dict[str, Any]]:
@@ -171,58 +200,15 @@ def _gaps(session: Session) -> list[Gap]:
     ]
 
 
-def _judgements(session: Session) -> tuple[list[Judgement], str | None]:
+def _judgements(session: Session) -> tuple[Judgements, str | None]:
     """Every verdict; none, and why, where the trace cannot be judged."""
     try:
         session.compute("verdicts")
     except TracekitError as error:
-        return [], str(error)
-    names = ", ".join(_VERDICT)
-    columns = session.columns(f"SELECT {names} FROM internal._verdicts ORDER BY time_ns")  # noqa: S608 - our own names
-    return [*map(_judgement, *(columns[name].to_pylist() for name in _VERDICT))], None
-
-
-_VERDICT = (
-    *("controller", "kind", "namespace", "name", "uid", "action", "verdict", "time_ns"),
-    *("resource_version", "subject", "why", "fields", "lag_observations", "lag_ns", "reason"),
-)
-_VERDICTS = {verdict.value: verdict for verdict in Verdict}
-
-
-def _judgement(
-    controller: str,
-    kind: str,
-    namespace: str,
-    name: str,
-    uid: str,
-    action: str,
-    verdict: str,
-    time_ns: int,
-    resource_version: str,
-    subject: str,
-    why: str,
-    fields: list[dict[str, str]] | None,
-    lag_observations: int,
-    lag_ns: int,
-    reason: str | None,
-) -> Judgement:
-    return Judgement(
-        controller,
-        ObjectRef(kind, namespace, name, uid),
-        action,
-        _VERDICTS[verdict],
-        time_ns,
-        resource_version,
-        subject,
-        why,
-        tuple(
-            FieldDifference(f["path"], orjson.loads(f["expected"]), orjson.loads(f["observed"]))
-            for f in fields or ()
-        ),
-        lag_observations,
-        lag_ns,
-        Reason(reason) if reason is not None else None,
-    )
+        return Listed(), str(error)
+    names = ", ".join(VERDICT_COLUMNS)
+    query = f"SELECT {names} FROM internal._verdicts ORDER BY time_ns"  # noqa: S608 - our own names
+    return KeptJudgements(session.columns(query)), None
 
 
 def _coverage(session: Session) -> Coverage:

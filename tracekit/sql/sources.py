@@ -34,6 +34,8 @@ class Source:
     snapshot: Snapshot | None
     #: Why there is no snapshot.
     unreadable: list[str] = field(default_factory=list)
+    #: Whether all of it has been compared with its checksums.
+    verified: bool = False
     #: Whether it was seen unopened that nothing of it is wanted.
     left_out: bool = False
     #: Why something that is computed from the trace is not there.
@@ -42,9 +44,11 @@ class Source:
     warnings: tuple[str, ...] = ()
 
     def reader(self) -> TraceReader:
-        """A reader of its own, past what is damaged."""
+        """A reader of all of it, past what is damaged."""
         if self.snapshot is None:
             return TraceReader(self.path, on_damage="skip")
+        if self.verified:
+            return TraceReader(self.snapshot, on_damage="skip")
         header = self.snapshot.header
         return TraceReader(
             self.path,
@@ -105,7 +109,8 @@ def find_sources(
             continue
         path = local_trace(trace)
         try:
-            sources.append(Source(name, trace, path, _open(path, chosen, rules or AskedRules())))
+            snapshot = _open(path, chosen, rules or AskedRules())
+            sources.append(Source(name, trace, path, snapshot, verified=not chosen.is_part))
         except TraceFormatError as error:
             if not (path / HEADER_NAME).is_file():
                 raise  # no trace at all: a slip in the command, not damage

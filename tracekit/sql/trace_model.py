@@ -9,8 +9,9 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 from msgspec.structs import replace
 
+from tracekit.answers.judgements import Listed
 from tracekit.answers.pauses import Gap
-from tracekit.answers.trace_model import COLUMNS, Facts, Row, facts_of
+from tracekit.answers.trace_model import COLUMNS, KEYS, Facts, Keyed, Row, facts_of
 from tracekit.base.coverage import Coverage
 from tracekit.check.verdict import Judgement
 from tracekit.sql.diagnosed import ticks_of
@@ -42,11 +43,11 @@ def facts_from_reader(
 
     `coverage`: that of the record, where it has more rows than the reader.
     """
-    rows: list[Row] = [*lazy_rows(reader.batches(COLUMNS, types=_STATES))]
+    rows = [*lazy_rows(reader.batches(COLUMNS, types=_STATES), KEYS)]
     return facts_of(
         rows,
         ticks=_ticks(reader, era, rows),
-        judgements=judgements,
+        judgements=Listed(judgements),
         not_judged=None,
         gaps=[Gap(gap.stream, gap.from_ns or 0, gap.until_ns, gap.reason) for gap in reader.gaps()],
         streams={s.stream: s.rows for s in reader.streams() if s.stream},
@@ -57,9 +58,9 @@ def facts_from_reader(
     )
 
 
-def _ticks(reader: TraceReader, era: Era, rows: Iterable[Row]) -> Sequence[Row]:
+def _ticks(reader: TraceReader, era: Era, rows: Iterable[Keyed]) -> Sequence[Row]:
     """What became of each time at which a CronJob was due, by the rules of the era."""
-    if not any(row["stream"] == "cronjobs" for row in rows):
+    if not any(stream == "cronjobs" for _, stream, *_ in rows):
         return ()
     with TemporaryDirectory(prefix="tracekit-") as folder:
         _write(reader, Path(folder))

@@ -116,7 +116,7 @@ class LiveJudge:
         are told, for what is remembered here is only what a record that grows still needs.
         """
         if whole is not None and whole.not_judged is None:
-            news = [*self._divergences(whole.judgements), *self._of_the_whole(whole)]
+            news = [*self._divergences(whole.judgements.divergent), *self._of_the_whole(whole)]
         else:
             news = self._of_the_rows(last=last, whole=whole)
         self._forget()

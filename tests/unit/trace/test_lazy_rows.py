@@ -35,18 +35,19 @@ def test_they_have_the_values_of_the_table():
     later = pa.concat_tables([table, table]).slice(3, 4)  # a part of batches, from within
     for whole in (table, later, _as_dictionaries(table)):
         expected = sorted(map(repr, whole.to_pylist()))
-        assert sorted(repr(dict(row)) for row in lazy_rows([whole])) == expected
+        assert sorted(repr(dict(row)) for (row,) in lazy_rows([whole])) == expected
         batches = whole.combine_chunks().to_batches()
-        assert sorted(repr(dict(row)) for row in lazy_rows(batches)) == expected
+        assert sorted(repr(dict(row)) for (row,) in lazy_rows(batches)) == expected
 
 
 def test_those_of_a_stream_keep_their_order():
     table = pa.Table.from_pylist([{"stream": "jobs", "seq": n} for n in (3, 1, 2)])
-    assert [row["seq"] for row in lazy_rows([table])] == [3, 1, 2]
+    assert [row["seq"] for (row,) in lazy_rows([table])] == [3, 1, 2]
+    assert [seq for _, seq in lazy_rows([table], ["seq"])] == [3, 1, 2]
 
 
 def test_what_nobody_asks_for_is_not_made():
-    rows = list(lazy_rows([pa.Table.from_pylist(ROWS, SCHEMA)]))
+    rows = [row for (row,) in lazy_rows([pa.Table.from_pylist(ROWS, SCHEMA)])]
     jobs = [row for row in rows if row["stream"] == "jobs"]
     assert jobs[1]["conditions"][0]["type"] == "Complete"
     made = {id(row._cells): sorted(row._cells) for row in rows}

@@ -102,7 +102,7 @@ def without_news(facts: Facts, job: Job) -> Iterator[Case]:
         elif not differs and since is not None:
             yield from _blind_case(facts, job, since, at_ns)
             since = None
-        if pod is None and (state.gone or state.true("Complete") or state.true("Failed")):
+        if pod is None and (state.gone or state is job.end):
             return
     if since is not None:
         yield from _blind_case(facts, job, since, facts.end_ns)

@@ -36,8 +36,8 @@ BACKLOG_NS = 5 * NS_PER_S
 LOOPS = 5
 LOOP_NS = 60 * NS_PER_S
 _FINGERPRINT = (
-    "spec", "conditions", "labels", "annotations", "finalizers", "last_schedule_ns", "deleted_ns",
     *(field.name for field in job_status.FIELDS if field.shape is not Shape.UIDS),
+    "spec", "conditions", "labels", "annotations", "finalizers", "last_schedule_ns", "deleted_ns",
 )  # fmt: skip
 
 DUPLICATE = Rule(
@@ -146,7 +146,7 @@ def _stale_writes(facts: Facts, job: Job, backlogs: list[Case]) -> Iterator[Case
         return  # whether it was only throttled is not known
     old = [
         j
-        for j in facts.lagged_of.get((job.namespace, job.name), ())
+        for j in facts.judgements.lagged(job.namespace, job.name)
         if j.lag_ns >= STALE_NS
         and j.object.uid in ("", job.uid)
         and not any(b.from_ns - STALE_NS <= j.time_ns <= b.until_ns + STALE_NS for b in backlogs)
@@ -168,6 +168,8 @@ def _stale_writes(facts: Facts, job: Job, backlogs: list[Case]) -> Iterator[Case
 
 
 def _duplicates(facts: Facts, job: Job) -> Iterator[Case]:
+    if not _can_crowd(job):
+        return
     found: list[tuple[Pod, int]] = []
     living = _Living(job)
     for pod in job.pods:
@@ -206,6 +208,17 @@ def _duplicates(facts: Facts, job: Job) -> Iterator[Case]:
             "lag_s": round(lag_ns / NS_PER_S, 3),
         },
     )
+
+
+def _can_crowd(job: Job) -> bool:
+    """Whether it had so many pods in all that one can have been too many."""
+    indexes = [pod.index for pod in job.pods]
+    if None not in indexes:
+        return len({*indexes}) < len(indexes)
+    wanted = job.first.spec.get("parallelism", 1)
+    if not isinstance(wanted, int) or any(pod.first.rv <= job.first.rv for pod in job.pods):
+        return True
+    return len(job.pods) > wanted or len({*indexes}) > 1
 
 
 class _Living:
@@ -386,10 +399,13 @@ def _repeated(life: Job | CronJob) -> Iterator[Case]:
 
 
 def _backwards(facts: Facts, life: Job | CronJob) -> Iterator[Case]:
+    end = life.end if isinstance(life, Job) else None
     for before, now in pairwise(life.states):
         if now.gone:
             continue
         fallen = _fallen(before, now)
+        if not fallen and end is not None and before.rv >= end.rv:
+            fallen = _taken_back(before, now)
         if not fallen:
             continue
         verdict = facts.verdict(life, "status-update", "status", now.rv)
@@ -420,6 +436,12 @@ def _fallen(before: State, now: State) -> str:
     for name in ("succeeded", "failed"):
         if now.number(name) < before.number(name):
             return f"{name} {before.number(name)} → {now.number(name)}"
+    return ""
+
+
+def _taken_back(before: State, now: State) -> str:
+    if before.spec.get("completions") != now.spec.get("completions"):
+        return ""
     for kind in ("Complete", "Failed"):
         if before.true(kind) and not now.true(kind):
             return f"condition {kind} taken back"
@@ -472,6 +494,8 @@ def backlog_spells(facts: Facts) -> Spells:
 def _backlog_spells(facts: Facts) -> Spells:
     edges: list[tuple[int, int]] = []
     for from_ns, until_ns in _waits(facts):
+        if until_ns - from_ns <= WAIT_NS:
+            continue
         since = facts.led_since(from_ns, until_ns)
         if until_ns - since > WAIT_NS:
             edges += [(since + WAIT_NS, 1), (until_ns, -1)]
@@ -496,11 +520,7 @@ def _backlogs(facts: Facts) -> Iterator[Case]:
         return
     from_ns, until_ns = spells[0][0], spells[-1][1]
     took_ns = sum(until - since for since, until, _ in spells)
-    ours = sorted(
-        j.time_ns
-        for j in facts.judgements
-        if j.controller == "job" and not j.divergent and j.verdict is not Verdict.FOREIGN
-    )
+    ours = facts.judgements.times_of("job")
     writes = sum(bisect_right(ours, u) - bisect_left(ours, s) for s, u, _ in spells)
     rate = writes / (took_ns / NS_PER_S)
     worst = max(most for _, _, most in spells)

@@ -99,12 +99,12 @@ def diagnose(
     """The findings that no baseline accepts, worst first."""
     if baseline is not None:
         # An accepted divergence must not hide the next one of its object.
-        left = [j for j in facts.judgements if not (j.divergent and baseline.accepts_judgement(j))]
+        left = facts.judgements.but_for(baseline.accepts_judgement)
         facts = replace(facts, judgements=left)
     labels = {
         (kind, life.namespace, life.name): {k: str(v) for k, v in life.labels.items()}
         for kind, objects in (("Job", facts.jobs), ("CronJob", facts.cronjobs))
-        for life in objects
+        for life in (objects if wanted.selector is not None else ())
     }
     cases = (case for family in _FAMILIES for case in family(facts))
     cases = (case for case in cases if wanted.passes(case, labels))

@@ -98,10 +98,11 @@ def rule_of(judgement: Judgement) -> Rule:
 def find(facts: Facts) -> Iterator[Case]:
     """The first divergence of each object, with what followed."""
     by_object: dict[tuple[str, str, str], list[Judgement]] = {}
-    for judgement in facts.judgements:
-        if judgement.divergent:
-            where = judgement.object
-            by_object.setdefault((where.kind, where.namespace, where.name), []).append(judgement)
+    for judgement in facts.judgements.divergent:
+        where = judgement.object
+        by_object.setdefault((where.kind, where.namespace, where.name), []).append(judgement)
+    if not by_object:
+        return
     owners = {(job.namespace, job.name): job.cronjob for job in facts.jobs}
     for (kind, namespace, name), found in by_object.items():
         owner = owners.get((namespace, name)) if kind == "Job" else None

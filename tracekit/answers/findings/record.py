@@ -11,7 +11,7 @@ from tracekit.answers.trace_model import Facts
 from tracekit.answers.words import clock, counted, named
 from tracekit.base.durations import span
 from tracekit.base.kube.timestamps import NS_PER_S
-from tracekit.check.verdict import Reason, Verdict
+from tracekit.check.verdict import Reason
 
 #: Times of receipt and of creation may differ by so much: whole seconds, and a recorder's delay.
 AHEAD_NS = NS_PER_S
@@ -153,7 +153,7 @@ def _skew(facts: Facts) -> Iterator[Case]:
 
 
 def _misfit(facts: Facts) -> Iterator[Case]:
-    hidden = [j for j in facts.judgements if j.reason is Reason.MISFIT]
+    hidden = [j for j in facts.judgements.unknowable if j.reason is Reason.MISFIT]
     if hidden:
         yield Case(
             MISFIT,
@@ -169,8 +169,8 @@ def _misfit(facts: Facts) -> Iterator[Case]:
 def _unknowable(facts: Facts) -> Iterator[Case]:
     reasons: defaultdict[str, int] = defaultdict(int)
     times = []
-    for judgement in facts.judgements:
-        if judgement.verdict is Verdict.UNKNOWABLE and judgement.reason is not Reason.MISFIT:
+    for judgement in facts.judgements.unknowable:
+        if judgement.reason is not Reason.MISFIT:
             reasons[judgement.why.split(";")[0][:120]] += 1
             times.append(judgement.time_ns)
     if not times:

@@ -84,5 +84,5 @@ def _was_left(pod: Pod, at_ns: int) -> bool:
 
 
 def _deleted_by_controller(facts: Facts, job: Job, pod: Pod) -> bool:
-    verdict = facts.verdict(job, "pod-delete", pod.name)
-    return verdict is not None and verdict.verdict in (Verdict.MATCH, Verdict.MATCH_LAGGED)
+    verdict = facts.judgements.verdict_of((job.namespace, job.name), "pod-delete", pod.name)
+    return verdict in (Verdict.MATCH, Verdict.MATCH_LAGGED)

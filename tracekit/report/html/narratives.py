@@ -72,11 +72,10 @@ class Narratives:
 
     def _judge(self, session: Session, facts: Facts, wanted: set[Key]) -> None:
         about: dict[Key, list[Judgement]] = {}
-        for judgement in facts.judgements:
-            name = judgement.object.name
-            if judgement.object.kind != "Job":
-                name = judgement.subject
-            about.setdefault((judgement.object.namespace, name), []).append(judgement)
+        for judgement in facts.judgements.naming(wanted):
+            where = judgement.object
+            name = where.name if where.kind == "Job" else judgement.subject
+            about.setdefault((where.namespace, name), []).append(judgement)
         reader = session.sources[0].reader()
         around = whole_context(reader).watching("jobs", "pods")
         try:

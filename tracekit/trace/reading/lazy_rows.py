@@ -7,6 +7,7 @@ all rows first takes ten times as long as to read them, and most of the memory.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
 import pyarrow as pa
@@ -58,8 +59,12 @@ class _Cells(dict[str, Sequence[Any]]):
         return values
 
 
-def lazy_rows(parts: Iterable[pa.RecordBatch | pa.Table]) -> Iterator[LazyRow]:
+def lazy_rows(
+    parts: Iterable[pa.RecordBatch | pa.Table], names: Sequence[str] = ()
+) -> Iterator[tuple[Any, ...]]:
     """The rows of some batches, those of one stream in their order, by a column `stream`.
+
+    Each comes with its values of some columns: what is asked of every row is asked at once.
 
     The streams of a batch come one after the other: what is asked of the rows of one of them makes
     no values of the others.
@@ -73,8 +78,8 @@ def lazy_rows(parts: Iterable[pa.RecordBatch | pa.Table]) -> Iterator[LazyRow]:
                 else:
                     rows = whole.filter(pc.equal(whole.column("stream"), stream))
                 cells = _Cells(rows)
-                for at in range(rows.num_rows):
-                    yield LazyRow(cells, at)
+                made = map(LazyRow, repeat(cells), range(rows.num_rows))
+                yield from zip(made, *(cells[name] for name in names), strict=True)
 
 
 def _with_repeated(batch: pa.RecordBatch) -> pa.RecordBatch:
