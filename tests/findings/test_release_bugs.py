@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from tracekit.answers.facts import facts_of, keyed
 from tracekit.answers.findings import jobs
 from tracekit.answers.findings.diagnosis import RULES
 from tracekit.answers.judgements import Listed
-from tracekit.answers.trace_model import COLUMNS, Facts, facts_of, keyed
+from tracekit.answers.trace_model import COLUMNS, Facts
 from tracekit.base.cron import Generation
 from tracekit.cli.simulate import simulate_command
 from tracekit.sql.diagnosed import findings_of

@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.operations import growth
 from tracekit.answers.findings import controllers
+from tracekit.answers.findings.living import Living
 from tracekit.answers.trace_model import Job, Pod, State
 
 _NO_VERDICTS: Any = SimpleNamespace(verdict=lambda *_: None)
@@ -68,7 +69,7 @@ def _drawn_job(draw: Random) -> Job:
 @pytest.mark.parametrize("seed", range(60))
 def test_as_many_live_beside_a_pod_as_comparing_all_finds(seed: int) -> None:
     job = _drawn_job(Random(seed))
-    living = controllers._Living(job)
+    living = Living(job)
     for pod in job.pods:
         others = [
             other

@@ -10,16 +10,15 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 from tracekit.answers.evidence import Suspension
 from tracekit.answers.judgements import Judgements
 from tracekit.answers.model import Target
-from tracekit.answers.pauses import Gap, Pause, pauses_of
+from tracekit.answers.pauses import Gap, Pause
 from tracekit.answers.words import clock
 from tracekit.base.coverage import Coverage
 from tracekit.base.cron import Generation
@@ -501,113 +500,3 @@ class Facts:
             return self.end_ns
         looks = [self.coverage.last_look(name, namespace, self.end_ns) for name in streams]
         return min((0 if look is None else look for look in looks), default=self.end_ns)
-
-
-def keyed(rows: Iterable[Row]) -> Iterator[Keyed]:
-    """Rows that are mappings, as `facts_of` takes them."""
-    for row in rows:
-        yield (row, *(row.get(name) for name in KEYS))  # type: ignore[misc]
-
-
-def facts_of(
-    rows: Iterable[Keyed],
-    *,
-    ticks: Sequence[Row],
-    judgements: Judgements,
-    not_judged: str | None,
-    gaps: Sequence[Gap],
-    streams: Mapping[str, int],
-    problems: Sequence[str],
-    generation: Generation,
-    namespaces: Sequence[str] = (),
-    logs: Sequence[Row] = (),
-    container_notes: Mapping[str, Sequence[Row]] | None = None,
-    refused_calls: Sequence[Row] = (),
-    shown: Sequence[Seen] = (),
-    bugs: Mapping[Bug, KnownBug] | None = None,
-    coverage: Coverage = Coverage(),  # noqa: B008 - frozen
-    terminating: Mapping[str, int] | None = None,
-    suspended_by: Mapping[str, Suspension] | None = None,
-    first_ns: int = 1 << 62,
-    end_ns: int = 0,
-) -> Facts:
-    """Put the rows of a trace, or of a part of one, together; in any order.
-
-    `first_ns` and `end_ns`: where it has others, when the first and the last one was received.
-    """
-    states_of: dict[str, defaultdict[tuple[str, str, str], list[State]]] = {
-        stream: defaultdict(list) for stream in STREAMS
-    }
-    for row, stream, kind, at_ns, rv, seq, namespace, name, uid in rows:
-        if at_ns is not None:
-            first_ns = min(first_ns, at_ns)
-            end_ns = max(end_ns, at_ns)
-        of_stream = states_of.get(stream or "")
-        if of_stream is not None:
-            state = State(row, at_ns or 0, rv or 0, seq or 0, gone=kind == "DELETED")
-            of_stream[namespace or "", name or "", uid or ""].append(state)
-    for stream, found in states_of.items():
-        _sort(found.values(), by_rv=stream != "leases")
-    jobs = {key[2]: Job(states) for key, states in sorted(states_of["jobs"].items())}
-    strays = _give_pods(jobs, states_of["pods"])
-    return Facts(
-        jobs=list(jobs.values()),
-        cronjobs=[CronJob(states) for _, states in sorted(states_of["cronjobs"].items())],
-        strays=strays,
-        events=[s for states in states_of["events"].values() for s in states],
-        pauses=pauses_of(states_of["leases"], end_ns, gaps),
-        ticks=ticks,
-        judgements=judgements,
-        not_judged=not_judged,
-        gaps=gaps,
-        streams=streams,
-        problems=problems,
-        first_ns=0 if not end_ns else first_ns,
-        end_ns=end_ns,
-        generation=generation,
-        namespaces=namespaces,
-        last_words=_by_pod(logs),
-        container_notes=container_notes or {},
-        refused_calls=refused_calls,
-        shown=shown,
-        bugs=bugs or {},
-        coverage=coverage,
-        terminating=terminating or {},
-        suspended_by=suspended_by or {},
-    )
-
-
-def _give_pods(
-    jobs: Mapping[str, Job], pods: Mapping[tuple[str, str, str], list[State]]
-) -> list[Pod]:
-    """Each Job gets its pods, oldest first; those of Jobs that were never seen are returned."""
-    strays = []
-    for _, states in sorted(pods.items()):
-        pod = Pod(states)
-        if not any(s.row["job"] for s in states):
-            continue
-        owner = jobs.get(pod.owner_uid)
-        if owner is None:
-            strays.append(pod)
-        else:
-            owner.pods.append(pod)
-    for job in jobs.values():
-        job.pods.sort(key=lambda p: (p.first.rv, p.name))
-    return strays
-
-
-def _sort(states_of: Iterable[list[State]], *, by_rv: bool) -> None:
-    """Put the revisions of each object into the order of the store."""
-    for states in states_of:
-        if len(states) > 1:
-            states.sort(key=_BY_RV if by_rv else _BY_SEQ)
-
-
-_BY_RV, _BY_SEQ = attrgetter("rv", "gone", "seq"), attrgetter("gone", "seq")
-
-
-def _by_pod(logs: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
-    found: defaultdict[tuple[str, str], list[Row]] = defaultdict(list)
-    for log in logs:
-        found[log["namespace"] or "", log["pod"] or ""].append(log)
-    return dict(found)

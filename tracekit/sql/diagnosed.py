@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import orjson
 
+from tracekit.answers.facts import facts_of
 from tracekit.answers.findings.baseline import Baseline
 from tracekit.answers.findings.diagnosis import Wanted, diagnose
 from tracekit.answers.judgements import Judgements, Listed
@@ -22,7 +23,6 @@ from tracekit.answers.trace_model import (
     Facts,
     Keyed,
     Seen,
-    facts_of,
 )
 from tracekit.base.collecting import collecting_rarely
 from tracekit.base.coverage import Coverage

@@ -28,6 +28,7 @@ from tracekit.trace.reading.files import SegmentFile, conform
 from tracekit.trace.reading.footer_statements import Ranges
 from tracekit.trace.reading.prefetch import brought
 from tracekit.trace.reading.selection import Selection
+from tracekit.trace.reading.snapshot import Snapshot
 from tracekit.trace.stores.namespaces import lacks_namespace
 from tracekit.trace.stores.rotated import overlapping
 
@@ -169,3 +170,12 @@ def _groups(file: SegmentFile, chosen: Chosen) -> list[int]:
 def newest_ns(files: Sequence[SegmentFile]) -> int | None:
     """When the last row of some files was received, out of what they say of themselves."""
     return max((at for file in files if (at := file.newest_ns) is not None), default=None)
+
+
+def chosen_rows(snapshot: Snapshot, chosen: Chosen) -> ChosenRows:
+    """What is chosen of a trace; files that cannot be believed are left out of it."""
+    while True:
+        try:
+            return ChosenRows(snapshot.files, chosen)
+        except DamagedFileError as error:
+            snapshot.drop(error.file, error)

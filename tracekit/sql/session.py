@@ -36,7 +36,7 @@ from tracekit.sql.guard import check_read_only, reads, statements_of
 from tracekit.sql.memory import bound_memory
 from tracekit.sql.messages import QueryError, explain_error
 from tracekit.sql.relation import reporting
-from tracekit.sql.scope import EVERYTHING, Chosen, ChosenRows, DamagedFileError, newest_ns
+from tracekit.sql.scope import EVERYTHING, Chosen, ChosenRows, chosen_rows, newest_ns
 from tracekit.sql.sources import Source, drop_unreadable, find_sources
 from tracekit.sql.values import check_values
 from tracekit.sql.verified_files import Handles
@@ -46,7 +46,6 @@ from tracekit.trace.format.seal import DamageError
 from tracekit.trace.reading.files import SegmentFile
 from tracekit.trace.reading.losses import lost_files
 from tracekit.trace.reading.objects import Objects
-from tracekit.trace.reading.snapshot import Snapshot
 from tracekit.versions.overrides import AskedRules
 
 if TYPE_CHECKING:
@@ -126,7 +125,7 @@ class Session:
         self._parts: dict[str, ChosenRows] = {}
         for source in self.sources:
             if chosen.is_part and source.snapshot is not None:
-                self._parts[source.name] = _chosen_rows(source.snapshot, chosen)
+                self._parts[source.name] = chosen_rows(source.snapshot, chosen)
             else:
                 self._widen(source)
         files = [] if chosen.is_part else [f for source in self.sources for f in source.files]
@@ -579,15 +578,6 @@ class Session:
         names = ", ".join(_text(name) for name in self._handles.allowed())
         self.connection.execute(f"SET allowed_paths = [{names}]")
         self.connection.execute("SET enable_external_access = false")
-
-
-def _chosen_rows(snapshot: Snapshot, chosen: Chosen) -> ChosenRows:
-    """What is chosen of a trace; files that cannot be believed are left out of it."""
-    while True:
-        try:
-            return ChosenRows(snapshot.files, chosen)
-        except DamagedFileError as error:
-            snapshot.drop(error.file, error)
 
 
 def _no_rows(schema: pa.Schema) -> pa.Table:

@@ -9,9 +9,10 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 from msgspec.structs import replace
 
+from tracekit.answers.facts import facts_of
 from tracekit.answers.judgements import Listed
 from tracekit.answers.pauses import Gap
-from tracekit.answers.trace_model import COLUMNS, KEYS, Facts, Keyed, Row, facts_of
+from tracekit.answers.trace_model import COLUMNS, KEYS, Facts, Keyed, Row
 from tracekit.base.coverage import Coverage
 from tracekit.check.verdict import Judgement
 from tracekit.sql.diagnosed import ticks_of
