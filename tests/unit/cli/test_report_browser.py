@@ -588,6 +588,11 @@ def test_what_happened_and_who_wrote_of_the_time_that_is_seen(
             == {"ttl-after-finished-controller"}
         ),
     )
+    # A link may name one who wrote nothing: nobody else is said to have written nothing.
+    browser.execute_script("location.hash = 'who=nobody@example.com'")
+    until(browser, lambda: "nobody@example.com wrote nothing then" in details.text)
+    chosen = "return document.querySelector('#details select').selectedOptions[0].textContent"
+    assert browser.execute_script(chosen) == "nobody@example.com (0)"
     assert errors(browser) == []
 
 

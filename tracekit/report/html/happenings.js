@@ -44,10 +44,12 @@
     wanted.who = name || null;
     return shown(rowsOf("writes", { actor: wanted.who }, () => true), (found) => {
       const actors = found ? found.actors || tally(found.rows.map((row) => row[W.WHO] || "")) : [];
+      // A link may name one who wrote nothing.
+      if (wanted.who && !actors.some(([actor]) => actor === wanted.who)) actors.push([wanted.who, 0]);
       const pick = el("select", { "aria-label": "Who", onchange: (event) => wrote(event.target.value === "*" ? null : event.target.value) }, el("option", { value: "*" }, `everybody (${number(actors.reduce((n, actor) => n + actor[1], 0))})`), ...actors.filter(([actor]) => actor).map(([actor, n]) => { const option = el("option", { value: actor }, `${actor} (${number(n)})`); option.selected = actor === wanted.who; return option; }));
       const mine = found ? found.rows.filter((row) => !wanted.who || row[W.WHO] === wanted.who) : [], rows = mine.slice(0, AT_ONCE);
       panel(heading("Who changed what"), command("who", D.trace, ...(wanted.who ? [wanted.who] : []), ...then()), found ? el("p", {}, pick) : tooLarge(),
-        found && !rows.length ? el("p", { class: "none" }, "Nobody wrote anything then, as far as it was recorded.") : null,
+        found && !rows.length ? el("p", { class: "none" }, `${wanted.who ? `${wanted.who} wrote nothing` : "Nobody wrote anything"} then, as far as it was recorded.`) : null,
         el("ol", { class: "account" }, ...rows.map((row) => el("li", { class: row[W.CODE] ? "bad-step" : "" }, when(row[W.AT]), " ", el("b", {}, row[W.WHO] || "somebody"), ` ${row[W.CODE] === null ? row[W.VERB] : `asked to ${row[W.VERB]}`} `, where(row[W.KIND], row[W.SPACE], row[W.NAME], row[W.NAME], row[W.NAME]), " ", el("span", { class: "dim" }, row[W.FROM] || NOBODY), row[W.CODE] === null ? null : el("div", { class: "bad" }, `${row[W.CODE]}: ${row[W.MESSAGE] || "no message"}`), row[W.FIELDS].length ? el("details", { class: "revision" }, el("summary", {}, count(row[W.FIELDS].length + row[W.MORE], "field")), table(["field", "before", "after"], row[W.FIELDS], "diff")) : null))),
         found ? later({ ...found, count: D.served ? found.count : mine.length }, rows.length) : null);
     });
