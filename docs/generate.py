@@ -51,6 +51,14 @@ tracekit replay run --diff --baseline known.json -o sarif > tracekit.sarif
 - Each is decided from the record and its replay; the text of an Event alone decides none.
 - `error`: something that had to happen did not, or happened against the rules. `warning`: harm by
   controllers that kept to their rules, and Jobs that failed. `info`: good to know.
+- Worst first: by severity, then by how many Jobs, runs and objects were hit (1 to 9, 10 to 99, …),
+  then by kind. What follows from another finding stands beneath it, and a cause is as severe as the
+  worst that follows from it.
+- *Harm* is counted once for each Job: failed Jobs and Jobs that have not ended (of the kinds that
+  end or hold a Job), times of schedules that were not started or whose run was replaced, Jobs and
+  runs that came or ended late, seconds on a node of pods that came to nothing, and other objects
+  that are wrong, left behind or lost. It is in `-o json` (`harm`) and in the view
+  [`causes`](sql.md#causes), with what follows from the cause added.
 - The exit status is 0, or 1 with `--fail-on` when a finding is so bad or worse.
 - Objects in the same trouble for the same cause are one finding: *37 Jobs of CronJob shop/import*.
 - `-n`, `-l`, `--since`, `--from` and `--to` choose findings; all of the trace is looked at. What is

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from tracekit.answers.findings.advice import advice
 from tracekit.answers.findings.controllers import BACKLOG
+from tracekit.answers.findings.cronjobs import NOT_STARTED
 from tracekit.answers.findings.diagnosis import grouped
 from tracekit.answers.findings.jobs import NOT_BEGUN, OVERRUN
-from tracekit.answers.model import Case, Target
+from tracekit.answers.harm import Harm
+from tracekit.answers.model import Case, Severity, Target
 from tracekit.answers.words import of_several
 
 
@@ -40,6 +43,28 @@ def test_without_a_cause_the_order_is_by_rank() -> None:
     found = grouped([lone, case(OVERRUN, "a", "overran its deadline: nothing woke its controller")])
     assert [f.id for f in found] == ["TK424", "TK207"]
     assert found[0].thread == OVERRUN.thread
+
+
+def test_a_cause_has_what_follows_beneath_it_and_is_as_severe() -> None:
+    """A Job that waits, in whose way a Forbid misses 12 runs, before one alone that failed."""
+    hangs = replace(case(NOT_BEGUN, "job", "has not begun"), cronjob="cron")
+    missed = Case(
+        NOT_STARTED, Target("CronJob", "ns", "cron"), "was not started", 0, 1, "",
+        cause=NOT_BEGUN, harm=Harm(missed_runs=12),
+    )  # fmt: skip
+    other = case(NOT_BEGUN, "other", "has not begun: it waits", harm=Harm(unfinished_jobs=1))
+    first, beneath, last = grouped([other, missed, hangs])
+    assert (first.subject, first.severity) == ("Job ns/job", Severity.ERROR)
+    assert (beneath.id, first.victims[0].cases) == ("TK306", beneath.cases)
+    assert (first.harm_in_all.missed_runs, first.harm.missed_runs) == (12, 0)
+    assert (last.severity, last.victims) == (Severity.WARNING, ())
+
+
+def test_what_hit_more_stands_first_whatever_its_kind() -> None:
+    few = [case(OVERRUN, f"few-{n}", "overran", harm=Harm(late=1)) for n in range(9)]
+    many = [case(NOT_BEGUN, f"n-{n}", "waits", harm=Harm(unfinished_jobs=1)) for n in range(10)]
+    assert [f.id for f in grouped([*few, *many])] == ["TK411", "TK424"]
+    assert [f.id for f in grouped([*few, *many[1:]])] == ["TK424", "TK411"], "about as many"
 
 
 @pytest.mark.parametrize(

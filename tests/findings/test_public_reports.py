@@ -351,6 +351,13 @@ def asked_of_cronjobs() -> dict[str, Asked]:
             ("TK315", "namespace is being terminated")),
         "an unknown zone": Asked(
             (cron({"timeZone": "Mars/Olympus"}),), ("TK316", "no time zone 'Mars/Olympus'"), ("TK315",)),
+        "an Indexed CronJob of a long name": Asked(
+            (cron({"jobTemplate": {"spec": {"completionMode": "Indexed", "completions": 10_001}}},
+                  name="n" * 52),),
+            ("TK317", "names are not valid", "has 67 characters", "shorter name", "see TK317")),
+        "an Indexed CronJob whose name just fits": Asked(
+            (cron({"jobTemplate": {"spec": {"completionMode": "Indexed", "completions": 10}}},
+                  name="n" * 52),), ("TK315",), ("TK317",)),
         "kube-downscaler#112": Asked(
             (cron({"startingDeadlineSeconds": 0}),), ("TK308", "startingDeadlineSeconds is 0"), ("TK315",)),
         "suspended and forgotten": Asked(

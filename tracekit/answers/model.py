@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
+from tracekit.answers.harm import NO_HARM, Harm
 from tracekit.answers.words import of_several
 
 
@@ -70,6 +71,9 @@ class Case(Struct, frozen=True):
     #: Of which other finding it is a consequence: then that one's advice counts, or `todo`, what is
     #: to be done about it in this case.
     cause: Rule | None = None
+    #: What it cost, and who did it: filled in for all cases (`findings.harms`) where None.
+    harm: Harm | None = None
+    actor: str | None = None
 
     @property
     def badness(self) -> Severity:
@@ -86,6 +90,8 @@ class Finding(Struct, frozen=True):
     subject: str
     claim: str
     cases: tuple[Case, ...]
+    #: What follows from it, directly or not.
+    victims: tuple[Finding, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Finding {self.id} {self.severity.value}: {self.text}>"
@@ -110,6 +116,22 @@ class Finding(Struct, frozen=True):
     def objects(self) -> tuple[Target, ...]:
         """What it is about, each once."""
         return tuple(dict.fromkeys(case.target for case in self.cases))
+
+    @property
+    def harm(self) -> Harm:
+        """What it cost, without what follows from it; a Job counts once."""
+        total, seen = NO_HARM, set()
+        for case in self.cases:
+            key = (case.target, 0 if case.target.kind == "Job" else case.from_ns)
+            if key not in seen:
+                seen.add(key)
+                total += case.harm or NO_HARM
+        return total
+
+    @property
+    def harm_in_all(self) -> Harm:
+        """What it cost with what follows from it."""
+        return sum((victim.harm for victim in self.victims), self.harm)
 
     @property
     def from_ns(self) -> int:

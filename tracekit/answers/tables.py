@@ -1,4 +1,4 @@
-"""Answers as rows: findings, how pods and Jobs ended, what those wait for that have not."""
+"""Answers as rows: findings, causes, how pods and Jobs ended, what those wait for that have not."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tracekit.answers.findings.advice import advice
 from tracekit.answers.model import Case, Finding
 from tracekit.answers.trace_model import Facts, Job, Pod
 from tracekit.answers.waits import Wait, held_by
+from tracekit.answers.words import named
 
 Row = dict[str, Any]
 _FAILURES = frozenset(rule.id for rule in job_failures.RULES)
@@ -49,6 +50,28 @@ def finding_rows(findings: Sequence[Finding]) -> Iterator[Row]:
                 "thread": finding.thread,
                 "facts": json.dumps(case.evidence, default=str, sort_keys=True),
             }  # fmt: skip
+
+
+def cause_rows(findings: Sequence[Finding]) -> Iterator[Row]:
+    """A row for each cause that follows from no other, with what it cost in all."""
+    beneath = {id(victim.cases) for finding in findings for victim in finding.victims}
+    for rank, finding in enumerate(findings, 1):
+        if id(finding.cases) in beneath:
+            continue
+        harm, first = finding.harm_in_all, finding.cases[0].target
+        actors = dict.fromkeys(case.actor for case in finding.cases if case.actor)
+        yield {
+            "rank": rank, "id": finding.id, "severity": finding.severity.value,
+            "cause": finding.claim, "kind": first.kind, "namespace": first.namespace,
+            "name": first.name, "objects": [str(target) for target in finding.objects],
+            "actor": named(list(actors)) or None,
+            "from_ns": finding.from_ns, "until_ns": finding.until_ns,
+            "failed_jobs": harm.failed_jobs, "unfinished_jobs": harm.unfinished_jobs,
+            "missed_runs": harm.missed_runs, "late": harm.late, "lost_pod_s": harm.lost_pod_s,
+            "other_objects": harm.objects,
+            "victims": [f"{v.id} {target}" for v in finding.victims for target in v.objects],
+            "advice": advice(finding), "thread": finding.thread,
+        }  # fmt: skip
 
 
 def ending_rows(facts: Facts, findings: Sequence[Finding]) -> Iterator[Row]:
@@ -111,7 +134,10 @@ def wait_rows(facts: Facts, findings: Sequence[Finding]) -> Iterator[Row]:
                 "Job", job, job.name, job.uid, case.claim, case.from_ns,
                 {"message": case.detail, "finding": case.rule.id, "advice": todo[job.uid]},
             )  # fmt: skip
-        for held in held_by(facts, job):
+        held_up = held_by(facts, job)
+        if case is None and not held_up:
+            yield _plain_wait(job)
+        for held in held_up:
             yield _wait(
                 "Pod", job, held.pod.name, held.pod.uid, held.wait.value, held.since_ns,
                 {"container": held.container or None, "reason": held.reason or None,
@@ -119,6 +145,19 @@ def wait_rows(facts: Facts, findings: Sequence[Finding]) -> Iterator[Row]:
                  "exit_code": held.exit_code, "finding": _FINDING_OF[held.wait].id,
                  "evidence": held.evidence.value, "advice": todo.get(job.uid)},
             )  # fmt: skip
+
+
+def _plain_wait(job: Job) -> Row:
+    """What an unfinished Job waits for that no finding is about: its pods, else nobody knows."""
+    pods = [pod for pod in job.pods if pod.end is None and pod.gone_ns is None]
+    running = [pod for pod in pods if pod.ran_at_all]
+    since_ns = min((pod.created_ns for pod in running or pods), default=job.created_ns)
+    what = "unknown"
+    if running:
+        what = "its pods, which run"
+    elif pods:
+        what = "its pods to start"
+    return _wait("Job", job, job.name, job.uid, what, since_ns, {})
 
 
 def _wait(

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tracekit.answers.findings.advice import advice
+from tracekit.answers.harm import Harm
 from tracekit.answers.model import Case, Finding, Rule, Severity
 from tracekit.answers.words import clock, counted
 from tracekit.base.escaping import for_markdown, for_terminal
@@ -143,6 +144,8 @@ def finding_document(finding: Finding) -> dict[str, Any]:
         "objects": [target._asdict() for target in finding.objects],
         "evidence": [_case_document(case) for case in finding.cases],
         "do": advice(finding),
+        "harm": _harm_document(finding.harm_in_all),
+        "caused_by": None if finding.cause is None else finding.cause.id,
         "thread": None
         if finding.thread is None
         else {
@@ -153,6 +156,11 @@ def finding_document(finding: Finding) -> dict[str, Any]:
     }
 
 
+def _harm_document(harm: Harm) -> dict[str, Any]:
+    """What it cost, with what follows from it."""
+    return {name: getattr(harm, name) for name in harm.__struct_fields__}
+
+
 def _case_document(case: Case) -> dict[str, Any]:
     target = case.target
     return {
@@ -161,5 +169,6 @@ def _case_document(case: Case) -> dict[str, Any]:
         "from": format_rfc3339(case.from_ns),
         "until": format_rfc3339(case.until_ns),
         "detail": case.detail,
+        "actor": case.actor,
         "facts": dict(case.evidence),
     }

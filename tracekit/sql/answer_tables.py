@@ -1,4 +1,4 @@
-"""Tables of a trace's findings, endings and waits: the same answers as `tracekit diagnose`."""
+"""Tables of a trace's findings, causes, endings, waits: the same answers as `tracekit diagnose`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tracekit.answers.findings.diagnosis import diagnose
-from tracekit.answers.tables import ending_rows, finding_rows, wait_rows
-from tracekit.sql.computed_schemas import ENDING_SCHEMA, FINDING_SCHEMA, WAIT_SCHEMA
+from tracekit.answers.tables import cause_rows, ending_rows, finding_rows, wait_rows
+from tracekit.sql.computed_schemas import CAUSE_SCHEMA, ENDING_SCHEMA, FINDING_SCHEMA, WAIT_SCHEMA
 from tracekit.sql.diagnosed import facts_from
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ def answers_of(trace: str, session: Session) -> dict[str, pa.Table]:
     findings = diagnose(facts)
     rows = {
         "_findings": (FINDING_SCHEMA, finding_rows(findings)),
+        "_causes": (CAUSE_SCHEMA, cause_rows(findings)),
         "_endings": (ENDING_SCHEMA, ending_rows(facts, findings)),
         "_waits": (WAIT_SCHEMA, wait_rows(facts, findings)),
     }

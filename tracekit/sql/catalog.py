@@ -24,9 +24,10 @@ VIEWS = (
     "_cronjobs", "cronjobs", "job_history", "pod_phases", "conditions", "k8s_events", "actions",
     "finalizers", "leaders", "gaps", "coverage", "logs", "cron_ticks", "divergences", "verdicts",
     # Each the answer to one question of a postmortem.
-    "failures", "latency", "start_latency", "missed_ticks", "backoffs", "retries", "accounting",
-    "controller_lag", "deletions", "node_pods", "count_jumps", "job_concurrency", "wasted_pods",
-    "costs", "outliving_pods", "last_success", "findings", "endings", "waits",
+    "failures", "latency", "latency_shares", "start_latency", "missed_ticks", "backoffs", "retries",
+    "accounting", "controller_lag", "deletions", "node_pods", "count_jumps", "job_concurrency",
+    "wasted_pods", "costs", "outliving_pods", "last_success", "findings", "causes", "endings",
+    "waits",
 )  # fmt: skip
 
 #: Views that others are made of, some of them several times over.
@@ -39,12 +40,14 @@ COMPUTED = {
     "cron_ticks": "_cron_ticks",
     "missed_ticks": "_cron_ticks",
     "latency": "_cron_ticks",
+    "latency_shares": "_cron_ticks",
     "divergences": "_verdicts",
     "verdicts": "_verdicts",
     "controller_lag": "_verdicts",
     "findings": "_findings",
     "endings": "_endings",
     "waits": "_waits",
+    "causes": "_causes",
 }
 
 _MACRO_DOC = re.compile(r"^--- (?P<call>(?P<name>\w+)\([^)]*\)): (?P<text>.*)$", re.MULTILINE)

@@ -17,6 +17,7 @@ from tracekit.judge.verdict_cache import verdicts_key
 from tracekit.judge.verdict_table import VERDICT_SCHEMA, CachedVerdicts, load_verdicts
 from tracekit.sql.catalog import COMPUTED, definition, parts_for
 from tracekit.sql.computed_schemas import (
+    CAUSE_SCHEMA,
     COVERAGE_SCHEMA,
     ENDING_SCHEMA,
     FINDING_SCHEMA,
@@ -35,9 +36,10 @@ SCHEMAS = {
     "_findings": FINDING_SCHEMA,
     "_endings": ENDING_SCHEMA,
     "_waits": WAIT_SCHEMA,
+    "_causes": CAUSE_SCHEMA,
 }
 #: Those that are made together.
-ANSWERS = ("_findings", "_endings", "_waits")
+ANSWERS = ("_findings", "_causes", "_endings", "_waits")
 #: The views that those are made from.
 READ = {
     "_verdicts": "",

@@ -62,6 +62,31 @@ FINDING_SCHEMA = pa.schema(
         ("facts", pa.string()),
     ]
 )
+CAUSE_SCHEMA = pa.schema(
+    [
+        ("trace", pa.string()),
+        ("rank", pa.int64()),
+        ("id", pa.string()),
+        ("severity", pa.string()),
+        ("cause", pa.string()),
+        ("kind", pa.string()),
+        ("namespace", pa.string()),
+        ("name", pa.string()),
+        ("objects", pa.list_(pa.string())),
+        ("actor", pa.string()),
+        ("from_ns", pa.int64()),
+        ("until_ns", pa.int64()),
+        ("failed_jobs", pa.int64()),
+        ("unfinished_jobs", pa.int64()),
+        ("missed_runs", pa.int64()),
+        ("late", pa.int64()),
+        ("lost_pod_s", pa.float64()),
+        ("other_objects", pa.int64()),
+        ("victims", pa.list_(pa.string())),
+        ("advice", pa.string()),
+        ("thread", pa.int64()),
+    ]
+)
 ENDING_SCHEMA = pa.schema(
     [
         *_OBJECT,

@@ -9,6 +9,7 @@ from itertools import pairwise
 from tracekit.answers.findings.backoff_statuses import REFUSED_IN_BACKOFF, STALE, without_news
 from tracekit.answers.findings.job_failures import refused_to_the_end
 from tracekit.answers.findings.living import Living, can_crowd
+from tracekit.answers.harm import Harm
 from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.pauses import Pause
 from tracekit.answers.refusals import refusal_advice
@@ -485,6 +486,7 @@ def _backlogs(facts: Facts) -> Iterator[Case]:
         until_ns,
         text,
         evidence={"seconds": round(took_ns / NS_PER_S), "most": worst, "writes_per_s": round(rate)},
+        harm=Harm(late=worst),
     )
 
 
@@ -534,6 +536,7 @@ def _leaders(facts: Facts) -> Iterator[Case]:
                 "deadlines_overrun": len(overdue),
                 "jobs_waited": [f"{j.namespace}/{j.name}" for j in waited][:50],
             },
+            harm=Harm(missed_runs=len(ticks), late=len(started) + len(overdue) + len(waited)),
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from tracekit.answers.harm import Harm
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.trace_model import CronJob, Facts, Job, Row
 from tracekit.answers.words import clock, counted
@@ -97,7 +98,7 @@ def starved(cron: CronJob, jobs: Sequence[Job]) -> Iterator[Case]:
         cut[0].created_ns, cut[-1].deletion_ns or cut[-1].last.at_ns,
         f"from {clock(cut[0].created_ns)} on; none of them got more than {span(lived_ns)} "
         f"({cron.last.spec.get('schedule')})",
-        evidence={"replaced": len(cut), "runs": whole},
+        evidence={"replaced": len(cut), "runs": whole}, harm=Harm(missed_runs=len(cut)),
     )  # fmt: skip
 
 

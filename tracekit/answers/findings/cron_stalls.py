@@ -8,6 +8,7 @@ from tracekit.answers.findings import waiting
 from tracekit.answers.findings.job_failures import refused_case, refused_to_the_end
 from tracekit.answers.findings.jobs import SUSPENDED as JOB_SUSPENDED
 from tracekit.answers.findings.pulls import unpulled, unpulled_case
+from tracekit.answers.harm import Harm
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.refusals import refusal_advice, refusal_of
 from tracekit.answers.trace_model import CronJob, Facts, Job, Row, State
@@ -122,7 +123,7 @@ def stalled(
         f"{clock(as_of_ns)}, {state.spec.get('schedule')}): {why}",
         severity=Severity.WARNING if cause is not None else None,
         evidence={"due": len(due), "last_schedule": clock(int(last)) if last else None},
-        todo=todo, cause=cause,
+        todo=todo, cause=cause, harm=Harm(missed_runs=len(due)),
     )  # fmt: skip
 
 
@@ -146,7 +147,7 @@ def _suspended(facts: Facts, cron: CronJob, due: list[int], as_of_ns: int) -> Ca
         SUSPENDED, cron.target, "is suspended, and was due", due[0], as_of_ns,
         f"{_last_start(last)}; {counted(len(due), 'time')} due since {clock(due[0])} (as of "
         f"{clock(as_of_ns)}){facts.suspension(cron.uid)}",
-        evidence={"ticks": len(due)},
+        evidence={"ticks": len(due)}, harm=Harm(missed_runs=len(due)),
     )  # fmt: skip
 
 

@@ -11,7 +11,8 @@ from itertools import pairwise
 from msgspec.structs import replace
 
 from tracekit.answers.evidence import Evidence
-from tracekit.answers.findings import cron_runs, cron_stalls
+from tracekit.answers.findings import cron_names, cron_runs, cron_stalls
+from tracekit.answers.findings.cron_names import REFUSED_NAMES, refused_names
 from tracekit.answers.findings.cron_runs import STALE_ACTIVE, stale_active, starved, twice
 from tracekit.answers.findings.cron_stalls import (
     MOST_DUE,
@@ -22,6 +23,7 @@ from tracekit.answers.findings.cron_stalls import (
     stalled,
     unreadable,
 )
+from tracekit.answers.harm import Harm
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.refusals import ADVICE, Refusal, refusal_of
 from tracekit.answers.trace_model import CronJob, Facts, Job, Row, State
@@ -140,7 +142,7 @@ EVIDENCE_GONE = Rule(
 RULES = (
     NO_LEADER, TOO_MANY_MISSED, DEADLINE, FORBID, NOT_STARTED, LATE, NEVER_DUE,
     READ_DIFFERENTLY, RETROACTIVE, EVIDENCE_GONE, *cron_runs.RULES,
-    *cron_stalls.RULES,
+    *cron_stalls.RULES, *cron_names.RULES,
 )  # fmt: skip
 
 
@@ -161,6 +163,9 @@ def find(facts: Facts) -> Iterator[Case]:
 def _of_one(facts: Facts, cron: CronJob, mine: list[Job], ticks: list[Row]) -> Iterator[Case]:
     never = list(_never_due(facts, cron))
     yield from never
+    nameless = refused_names(facts, cron, mine)
+    if nameless is not None:
+        yield nameless
     reading = reading_of(cron.last, facts.generation)
     # `@every` counts from the last start: its later times are not those that the view dates.
     dated = reading is not None and not isinstance(reading[0], EverySchedule) and not never
@@ -170,7 +175,7 @@ def _of_one(facts: Facts, cron: CronJob, mine: list[Job], ticks: list[Row]) -> I
     stalls: list[Case] = []
     if held is None and reading is not None and dated:
         stalls = list(stalled(facts, cron, mine, ticks, reading, scheduled_ns))
-        yield from stalls
+        yield from (_of_names(case, nameless) for case in stalls)
     if reading is None:
         yield from unreadable(facts, cron)
     if not dated and not never:
@@ -178,13 +183,23 @@ def _of_one(facts: Facts, cron: CronJob, mine: list[Job], ticks: list[Row]) -> I
     for case in _ticks(facts, cron, ticks, dated=dated):
         if any(stall.rule is case.rule for stall in stalls):
             continue  # that one counts from the last start on
-        yield _behind_its_job(facts, case, mine, blocked=held is not None)
+        behind = _behind_its_job(facts, case, mine, blocked=held is not None)
+        yield _of_names(behind, nameless)
     yield from starved(cron, mine)
     yield from twice(cron, ticks, reading)
     yield from _jumps(facts, cron, mine)
     yield from _starts(facts, cron, mine)
     yield from _differently(facts, cron)
     yield from _evidence(cron, mine)
+
+
+def _of_names(case: Case, nameless: Case | None) -> Case:
+    """A time that was not started as a consequence of names that no Job may have."""
+    if nameless is None or case.rule not in (NOT_STARTED, DEADLINE, cron_stalls.STALLED):
+        return case
+    return replace(
+        case, cause=REFUSED_NAMES, todo=REFUSED_NAMES.todo, severity=Severity.WARNING, thread=None
+    )
 
 
 def _behind_its_job(facts: Facts, case: Case, jobs: Sequence[Job], *, blocked: bool) -> Case:
@@ -330,6 +345,7 @@ def _tick_case(rule: Rule, cron: CronJob, found: list[Row], claim: str) -> Case:
         last["due_ns"],
         f"{when} ({first['schedule']}): {first['why']}",
         evidence={"ticks": len(found), "due": [clock(t["due_ns"]) for t in found[:20]]},
+        harm=Harm(missed_runs=len(found)),
     )
 
 
@@ -356,6 +372,7 @@ def _jumps(facts: Facts, cron: CronJob, jobs: Sequence[Job]) -> Iterator[Case]:
                 f"{shown} times were due from {clock(last_ns)} on; {job.name} was started for "
                 f"{clock(slot_ns)}",
                 evidence={"missed": missed, "job": job.name, "last_schedule": clock(last_ns)},
+                harm=Harm(missed_runs=missed),
             )
 
 
@@ -451,6 +468,7 @@ def _late(facts: Facts, cron: CronJob, late: list[tuple[Job, int]], jobs: Sequen
         f"{clock(slot_ns)}",
         severity=Severity.INFO if hung else None,
         evidence={"jobs": [j.name for j, _ in late], "delay_s": round(delay_ns / NS_PER_S, 3)},
+        harm=Harm(late=len(late)),
     )
 
 

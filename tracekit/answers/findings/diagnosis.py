@@ -19,7 +19,8 @@ from tracekit.answers.findings import (
     waiting,
 )
 from tracekit.answers.findings.baseline import Baseline
-from tracekit.answers.model import Case, Finding, Rule, Severity
+from tracekit.answers.findings.harms import arranged, weighed
+from tracekit.answers.model import Case, Finding, Rule
 from tracekit.answers.trace_model import Facts
 from tracekit.answers.words import counted, named
 from tracekit.base.errors import UsageError
@@ -110,7 +111,7 @@ def diagnose(
     cases = (case for case in cases if wanted.passes(case, labels))
     if baseline is not None:
         cases = (case for case in cases if not baseline.accepts(case.rule.id, case.target))
-    return grouped(cases)
+    return grouped(weighed(facts, cases))
 
 
 def grouped(cases: Iterable[Case]) -> list[Finding]:
@@ -120,26 +121,20 @@ def grouped(cases: Iterable[Case]) -> list[Finding]:
         space = case.target.namespace if case.cronjob else ""
         key = (case.rule.id, case.claim, case.cronjob or "", space)
         groups.setdefault(key, []).append(case)
-    findings = [_finding(group) for group in groups.values()]
-    leads: dict[tuple[str, Severity], int] = {}  # what is the cause of others stands before them
-    for finding in findings:
-        if finding.cause is not None:
-            key_of = finding.cause.id, finding.severity
-            leads[key_of] = min(leads.get(key_of, finding.rule.rank), finding.rule.rank)
-    findings.sort(
-        key=lambda f: (
-            f.severity.rank, min(f.rule.rank, leads.get((f.id, f.severity), f.rule.rank)),
-            _place(f, leads), f.rule.id, -len(f.cases), f.from_ns, f.subject,
-        )
+    return arranged([_finding(group) for group in groups.values()], _key)
+
+
+def _key(finding: Finding) -> tuple[Any, ...]:
+    """The worst first: by severity, magnitude of the harm, kind, the harm itself.
+
+    Among causes that hit about as many, the kind that tells most stands first.
+    """
+    harm = finding.harm_in_all
+    rank = min(f.rule.rank for f in (finding, *finding.victims))
+    return (
+        finding.severity.rank, -harm.magnitude, rank, *(-p for p in harm.weight),
+        finding.rule.id, finding.from_ns, finding.subject,
     )  # fmt: skip
-    return findings
-
-
-def _place(finding: Finding, leads: Mapping[tuple[str, Severity], int]) -> int:
-    """Among those of one rank: a cause, what follows from one, the others."""
-    if (finding.id, finding.severity) in leads:
-        return 0
-    return 1 if finding.cause is not None else 2
 
 
 def _finding(cases: list[Case]) -> Finding:

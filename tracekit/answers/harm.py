@@ -1,0 +1,48 @@
+"""What a finding cost: Jobs and runs that came to nothing, what was late, the time of pods."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class Harm(Struct, frozen=True):
+    """What was lost by one cause; findings are ranked by it.
+
+    Each Job counts once, as failed before unfinished. Pod time is in seconds on a node.
+    """
+
+    failed_jobs: int = 0  # the condition Failed
+    unfinished_jobs: int = 0  # neither ended nor gone at the last look
+    missed_runs: int = 0  # due times without a Job, and runs that were replaced
+    late: int = 0  # Jobs or runs that came, or ended, later than they had to
+    lost_pod_s: float = 0.0  # pods that failed, were deleted before their end, or of a failed Job
+    objects: int = 0  # objects that are wrong, left behind or lost, and none of the above
+
+    def __add__(self, other: Harm) -> Harm:
+        """Both together."""
+        return Harm(
+            self.failed_jobs + other.failed_jobs,
+            self.unfinished_jobs + other.unfinished_jobs,
+            self.missed_runs + other.missed_runs,
+            self.late + other.late,
+            self.lost_pod_s + other.lost_pod_s,
+            self.objects + other.objects,
+        )
+
+    @property
+    def magnitude(self) -> int:
+        """How many decimal digits the number of all that was hit has; 0: nothing was."""
+        hit = self.failed_jobs + self.unfinished_jobs + self.missed_runs + self.late + self.objects
+        return len(str(hit)) if hit else 0
+
+    @property
+    def weight(self) -> tuple[float, ...]:
+        """What is worse is greater: what came to nothing, what was late, pod time, other objects.
+
+        Runs and Jobs weigh the same: each is work that somebody asked for and did not get.
+        """
+        nothing = self.failed_jobs + self.unfinished_jobs + self.missed_runs
+        return (nothing, self.late, self.lost_pod_s, self.objects)
+
+
+NO_HARM = Harm()
