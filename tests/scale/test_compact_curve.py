@@ -36,3 +36,11 @@ def test_texts_of_one_outline_are_outlined_once():
         layouts, written = _outlines(_texts(count))
         assert layouts == 1
         assert written == 3 * count + 2  # the uid, n and name of each; 1 and Running once
+
+
+def test_an_outline_is_found_once_for_all_row_groups():
+    patches._outline.cache_clear()
+    for _ in range(3):
+        splitter = Splitter()
+        assert all(splitter.split("pods", text, NOTHING) is not None for text in _texts(50))
+    assert patches._outline.cache_info().misses == 1

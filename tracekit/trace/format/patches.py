@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import compress, count
@@ -94,6 +94,16 @@ class _Frame(Struct, frozen=True):
     keys_of: Getter
 
 
+class _Outline(Struct, frozen=True):
+    """What a layout is apart from the slots of its values: the same in all row groups."""
+
+    skeleton: str
+    #: Takes the strings out of a text that is cut at its quotes.
+    strings_of: Getter
+    #: The places of strings, then of what stands outside of them, in the order of the text.
+    placed: list[int]
+
+
 @dataclass(slots=True)
 class _Layout:
     """Texts that differ in nothing but their values.
@@ -142,7 +152,7 @@ class Splitter:
             in_keys = [MARK + uuid for uuid in in_keys[::2]]
         layout = self._layouts.get((stream, frame.name, keys))
         if layout is None:
-            layout = self._layout(stream, cut, {*_keys(frame.name)})
+            layout = self._layout(stream, frame.name, keys)
             self._layouts[stream, frame.name, keys] = layout
         strings = layout.strings_of(cut)
         values = (*strings, *frame.scalars, *in_keys)
@@ -182,33 +192,14 @@ class Splitter:
             self._state[slot] = value
         return Patch(template.text, slots, values)
 
-    def _layout(self, stream: str, cut: list[str], keys: Collection[int]) -> _Layout:
-        """How a text is to be read that is cut like this, and has keys at these places."""
-        skeleton: list[str] = []
-        strings: list[int] = []
-        # The places of strings, and of what stands outside of them, in the order of the text.
-        inside: list[int] = []
-        outside: list[int] = []
-        leaves = 0
-        for at, piece in enumerate(cut):
-            if at % 2 == 0:
-                hole, found = _SCALAR.subn(MARK, piece)
-                skeleton.append(hole)
-                outside += range(leaves, leaves + found)
-                leaves += found
-            elif at in keys:
-                skeleton.append(f'"{piece}"')
-            else:
-                skeleton.append(MARK)
-                strings.append(at)
-                inside.append(leaves)
-                leaves += 1
-        whole = _UUID.sub(_KEY_MARK, "".join(skeleton).replace(_QUOTE, '\\"'))
-        shape = self._shape(stream, whole)
-        places = [*inside, *outside, *range(leaves, len(shape.slots))]
+    def _layout(self, stream: str, frame: str, keys: str) -> _Layout:
+        """How texts with this frame and these keys are to be read."""
+        outline = _outline(frame, keys)
+        shape = self._shape(stream, outline.skeleton)
+        places = [*outline.placed, *range(len(outline.placed), len(shape.slots))]
         slots = [shape.slots[place] for place in places]
         self._state += [None] * (len(self._slots) - len(self._state))
-        return _Layout(shape, _getter(strings), places, slots, _getter(slots), {})
+        return _Layout(shape, outline.strings_of, places, slots, _getter(slots), {})
 
     def _shape(self, stream: str, skeleton: str) -> _Shape:
         known = self._shapes.get((stream, skeleton))
@@ -216,7 +207,7 @@ class Splitter:
             return known
         paths = _paths(skeleton)
         leaves = len(paths)
-        marks = _HOLES.findall(skeleton)
+        literals, marks = _holes(skeleton)
         in_keys = (f"{_KEY_MARK}{number}" for number in range(marks.count(_KEY_MARK)))
         seen = {MARK: 0, _KEY_MARK: leaves}
         places = []
@@ -226,7 +217,7 @@ class Splitter:
         slots = [
             self._slots.setdefault((stream, path), len(self._slots)) for path in (*paths, *in_keys)
         ]
-        shape = _Shape(_HOLES.split(skeleton), places, slots)
+        shape = _Shape(literals, places, slots)
         self._shapes[stream, skeleton] = shape
         return shape
 
@@ -245,6 +236,39 @@ def _frame(outside: str) -> _Frame:
     name = _SCALAR.sub(_KEY_MARK, outside)
     scalars = tuple(MARK + scalar for scalar in _SCALAR.findall(outside))
     return _Frame(name, scalars, _keys_of(name))
+
+
+@lru_cache(_REMEMBERED)
+def _outline(frame: str, keys: str) -> _Outline:
+    """The outline of texts with this frame and these keys."""
+    places, written = {*_keys(frame)}, iter(keys.split(MARK))
+    skeleton: list[str] = []
+    strings: list[int] = []
+    inside: list[int] = []
+    outside: list[int] = []
+    leaves = 0
+    for number, piece in enumerate(frame.split(MARK)):
+        at = 2 * number
+        if number and at - 1 in places:
+            key = next(written).replace(_KEY_MARK, f"{_QUOTE}{_KEY_MARK}{_QUOTE}")
+            skeleton.append(f'"{key}"')
+        elif number:
+            skeleton.append(MARK)
+            strings.append(at - 1)
+            inside.append(leaves)
+            leaves += 1
+        found = piece.count(_KEY_MARK)
+        skeleton.append(piece.replace(_KEY_MARK, MARK))
+        outside += range(leaves, leaves + found)
+        leaves += found
+    whole = _UUID.sub(_KEY_MARK, "".join(skeleton).replace(_QUOTE, '\\"'))
+    return _Outline(whole, _getter(strings), [*inside, *outside])
+
+
+@lru_cache(_REMEMBERED)
+def _holes(skeleton: str) -> tuple[list[str], list[str]]:
+    """What stands between the holes of a skeleton, and the mark of each."""
+    return _HOLES.split(skeleton), _HOLES.findall(skeleton)
 
 
 @lru_cache(_REMEMBERED)
