@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -51,3 +54,31 @@ def test_a_verb_takes_it(tmp_path: Path, change: Any, words: tuple[str, ...]) ->
     code, _, said = run(words[0], str(trace), *put)
     assert code in (0, 1), said
     assert "fault of tracekit" not in said
+
+
+@contextmanager
+def little_memory() -> Iterator[None]:
+    """Let this process have a gigabyte more than it has."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 30), before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+@pytest.mark.parametrize("version", ["v1.14.10", "v1.21.14", "v1.36.3"])
+def test_a_job_may_ask_for_two_thousand_million_pods(tmp_path: Path, version: str) -> None:
+    """Up to 1.21 a sync creates all of them at once: 17 GB of intents, were they made."""
+    rows = json.loads(text())
+    name = _job_rows(rows)[0]["object"]["metadata"]["name"]
+    for row in _job_rows(rows):
+        if row["object"]["metadata"]["name"] == name:
+            row["object"]["spec"].update(parallelism=2**31 - 1, completions=2**31 - 1)
+    log, trace = tmp_path / "watch.jsonl", tmp_path / "trace"
+    log.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert run("import", "watch", str(log), "-o", str(trace))[0] == 0
+    with little_memory():
+        code, _, said = run("diagnose", str(trace), "--kubernetes-version", version)
+    assert code in (0, 1), said

@@ -8,6 +8,9 @@ Upstream: pkg/controller/job/job_controller.go:manageJob, deleteJobPods, v1.11 t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Final
+
 from msgspec.structs import replace
 
 from tracekit.base.kube.views import PodView
@@ -16,6 +19,11 @@ from tracekit.ports.job.body import new_pod
 from tracekit.ports.job.context import SyncContext
 from tracekit.ports.job.indexes import Intervals, first_pending, merge
 from tracekit.ports.job.ranking import indexes_of, pods_for_removal
+
+#: Where a release has no bound of its own: a Job may ask for two thousand million pods. A choice:
+#: the default --kube-api-qps lets a sync make as many in four minutes, and each that a record lacks
+#: is told by itself.
+_PODS_PER_SYNC_MAX: Final = 5_000
 
 
 def manage_job_by_count(ctx: SyncContext, api: JobApi) -> int:
@@ -104,21 +112,20 @@ def _create_pods(ctx: SyncContext, api: JobApi, active: int, lacking: int) -> in
     counting, job = ctx.rules.counting, ctx.job
     if counting.pods_per_sync_max is not None:
         lacking = min(lacking, counting.pods_per_sync_max)
+    lacking = min(lacking, _PODS_PER_SYNC_MAX)
     ctx.memory.expect_creations(lacking, ctx.clock.now_ns)
-    intents = [_intent(ctx, None)] * lacking
+    indexes: Sequence[int | None] = (None,) * lacking
     if job.spec.indexed and job.spec.completions is not None:
         indexes = first_pending(_taken(ctx), count=lacking, completions=job.spec.completions)
-        intents = [_intent(ctx, index) for index in indexes]
-    active += len(intents)
-    position, batch = 0, min(len(intents), 1)
-    while position < len(intents):
+    active += len(indexes)
+    position, batch = 0, min(len(indexes), 1)
+    while position < len(indexes):
+        intents = _intents(ctx, indexes[position : position + batch])
         refused = sum(
-            1
-            for answer in api.create_pods(job, intents[position : position + batch])
-            if _is_error(ctx, answer.outcome)
+            1 for answer in api.create_pods(job, intents) if _is_error(ctx, answer.outcome)
         )
         position += batch
-        left = len(intents) - position
+        left = len(indexes) - position
         active -= refused
         if refused:
             ctx.error = True
@@ -143,6 +150,13 @@ def _is_error(ctx: SyncContext, outcome: Outcome) -> bool:
 def _taken(ctx: SyncContext) -> Intervals:
     """Indexes of pods that succeeded or are active."""
     return merge(ctx.succeeded_indexes, indexes_of(ctx.active_pods))
+
+
+def _intents(ctx: SyncContext, indexes: Sequence[int | None]) -> list[CreatePod]:
+    """A pod for each; those without an index are alike."""
+    if indexes[0] is None:
+        return [_intent(ctx, None)] * len(indexes)
+    return [_intent(ctx, index) for index in indexes]
 
 
 def _intent(ctx: SyncContext, index: int | None) -> CreatePod:
