@@ -37,7 +37,11 @@ from tracekit.sql.edits import (
     named_object,
     revisions_with_writers,
 )
-from tracekit.sql.object_findings import finding_lines, findings_about, findings_about_job
+from tracekit.sql.object_findings import (
+    finding_lines,
+    findings_about,
+    findings_about_job,
+)
 from tracekit.sql.session import Session
 from tracekit.sql.timeline import Happening, timeline_of
 from tracekit.trace.format.model import TraceHeader
@@ -316,8 +320,7 @@ class Trace:
         if times:
             narrative = narrative.within(times)
         if times.until_ns is None:
-            narrative.opening = self._conclusion(narrative, rules)
-            found = self._findings_about(narrative, judge, rules)
+            found = self._conclude(narrative, judge, rules)
             narrative.finding_lines = finding_lines(found, narrative.name)
             narrative.findings = [finding_document(finding) for finding in found]
         if self.problems:
@@ -401,30 +404,30 @@ class Trace:
             return compared(session, key, session.objects.key(second))
         return compared_runs(session, key)
 
-    def _findings_about(
-        self, narrative: Narrative, judge: Judge, rules: AskedRules
-    ) -> list[Finding]:
-        """What `diagnose` says of it; of a Job its own rows tell that, which are few."""
+    def _conclude(self, narrative: Narrative, judge: Judge, rules: AskedRules) -> list[Finding]:
+        """Say in its opening what came of it; gives what `diagnose` says of it.
+
+        Of a Job its own rows tell both, which are few.
+        """
         place = (narrative.kind, narrative.namespace, narrative.name)
         if narrative.kind != "Job":
-            return findings_about(*place, findings_of(self._session(rules)))
+            whole = self._session(rules)
+            narrative.opening = conclusion(whole, narrative)
+            return findings_about(*place, findings_of(whole))
         said = rules.kubernetes_version or self.header.kubernetes_version
-        return findings_about_job(
-            self._reader,
-            narrative.namespace,
-            narrative.name,
-            narrative.judgements,
-            end_ns=judge.run_context.end_ns,
-            bugs=bugs_of(judge.era, is_said=bool(said)),
-        )
-
-    def _conclusion(self, narrative: Narrative, rules: AskedRules) -> str:
-        """What came of it; of a Job its own rows tell that, which are few."""
-        if narrative.kind == "CronJob":
-            return conclusion(self._session(rules), narrative)
-        where = {"namespace": narrative.namespace, "job": narrative.name}
-        with closing(Session([], held={"": self._reader.table(NAMES, **where)})) as session:
-            return conclusion(session, narrative)
+        mine = self._reader.table(NAMES, namespace=narrative.namespace, job=narrative.name)
+        mine = mine.unify_dictionaries()
+        with closing(Session([], held={"": mine})) as session:
+            narrative.opening = conclusion(session, narrative)
+            return findings_about_job(
+                self._reader,
+                mine,
+                session,
+                *place[1:],
+                narrative.judgements,
+                end_ns=judge.run_context.end_ns,
+                bugs=bugs_of(judge.era, is_said=bool(said)),
+            )
 
     def _narrative(self, namespace: str, name: str, judge: Judge, rules: AskedRules) -> Narrative:
         judged = judge.job(namespace, name) if (namespace, name) in judge.objects.jobs else None

@@ -6,7 +6,7 @@ What only the whole tells (a backlog, the five costliest Jobs) is not looked at.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -32,6 +32,8 @@ _ELSEWHERE = ("TK1", "TK9")
 
 def findings_about_job(
     reader: TraceReader,
+    mine: pa.Table,
+    session: Session,
     namespace: str,
     name: str,
     judgements: Sequence[Judgement],
@@ -39,16 +41,21 @@ def findings_about_job(
     end_ns: int,
     bugs: Mapping[Bug, KnownBug],
 ) -> list[Finding]:
-    """The findings about a Job, worst first; `judgements` are those about it."""
+    """The findings about a Job, worst first.
+
+    `mine` are its rows, of all columns, and `session` is one over them; `judgements` are those
+    about it.
+    """
     gaps = [Gap(gap.stream, gap.from_ns or 0, gap.until_ns, gap.reason) for gap in reader.gaps()]
 
     def around() -> Surroundings:
         return _surroundings(reader, gaps, end_ns)
 
     known = cached_fact(reader.snapshot, "surroundings", Surroundings, around)
-    mine = reader.table(NAMES, namespace=namespace, job=name)
-    rows = pa.concat_tables([mine, *_words_about(reader, namespace, mine)]).unify_dictionaries()
-    with closing(Session([], held={"": rows})) as session:
+    with ExitStack() as stack:
+        if words := _words_about(reader, namespace, mine):
+            rows = pa.concat_tables([mine, *words]).unify_dictionaries()
+            session = stack.enter_context(closing(Session([], held={"": rows})))
         facts = facts_from(
             session,
             judgements,
