@@ -66,6 +66,8 @@ _OLD_EVENT = re.compile(
 )
 _MARKS = re.compile(
     rb"\b(?:job_controller|jobcontroller|cronjob_controller(?:v2)?|controllermanager)\.go:\d+"
+    rb"|\bevent\.go:\d+\] (?:\"Event occurred\" .*\bkind=\"|Event\(v1\.ObjectReference\{Kind:\")"
+    rb"(?:Cron)?Job\""
 )
 _HEADS = re.compile(rb'(?:^|[ "])[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6}|"caller":"', re.MULTILINE)
 _STREAMS = {"Job": "jobs", "CronJob": "cronjobs"}

@@ -52,7 +52,7 @@ from tracekit.trace.importers.watch import read_line
 _HINTS = re.compile(
     rb"apiVersion|auditID|AuditId|protoPayload|\"resource\"|etcdEvent|api_path|\"object\"|"
     rb"age-encryption|\"metadata\"|\"items\"|"
-    rb"job_?controller(?:v2)?\.go|controllermanager\.go|" + HINTS
+    rb"job_?controller(?:v2)?\.go|controllermanager\.go|\bevent\.go:|" + HINTS
 )
 
 #: What begins as JSON: a log line may begin with a bracket, too.

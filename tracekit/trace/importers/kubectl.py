@@ -4,13 +4,21 @@
 state, without its type; `ts` (moreutils) may stand before each line. A list is one look. The
 objects that a watch begins with are printed as ADDED too: until something else comes, they count as
 looks.
+
+What ships Events writes each as it is, without its kind, or in an object of its own:
+
+| lines | by |
+|---|---|
+| an Event, told by what it involves | kubernetes-event-exporter, k8s-event-logger |
+| `verb` and `event` (beside `old_event`), behind the head of a klog line or not | eventrouter |
+| `body`, beside `attributes` with the type | OpenTelemetry's k8s_event_input |
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeGuard
 
 import orjson
 
@@ -20,19 +28,22 @@ from tracekit.trace.importers.documents import documents
 from tracekit.trace.importers.frames import (
     frame,
     latest_stamp,
+    listed,
     split_list,
     stream_named,
     stream_of,
 )
-from tracekit.trace.importers.looks import Looks, look_of
+from tracekit.trace.importers.looks import CLUSTER_WIDE, Looks, look_of
 from tracekit.trace.importers.report import ImportResult
-from tracekit.trace.importers.sample import Sample, unstamped
+from tracekit.trace.importers.sample import Sample, unstamped, without_klog_head
 from tracekit.trace.importers.source import LineSource
 from tracekit.trace.importers.values import check_values
 from tracekit.trace.importers.yamls import is_yaml, yaml_documents
 
 Raw = dict[str, Any]
 
+#: By eventrouter's words for them.
+_VERBS = {"ADDED": "ADDED", "UPDATED": "MODIFIED"}
 _HEAD_BYTES = 64 * 1024
 _WHOLE_BYTES = 4 * 1024 * 1024
 _TYPES = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"})
@@ -56,7 +67,7 @@ class Stamps:
             stamp, rest = unstamped(line)
             if stamp is not None:
                 self.last = stamp
-            yield rest
+            yield without_klog_head(rest)
 
     def at_ns(self, near_ns: int | None) -> int | None:
         """The last stamp in Unix ns; `near_ns` gives the year to those that have none."""
@@ -81,10 +92,14 @@ class KubectlLines:
         self._result = result
         self._begun: set[str] = set()
         self._seen: set[str] = set()
-        self._known: set[tuple[str, str]] = set()
+        #: By stream and uid the file in which an object was shown last.
+        self._known: dict[tuple[str, str], str] = {}
         #: By stream, uid and revision the states that were there: bundles have some twice.
         self._states: set[tuple[str, str, str]] = set()
         self._looks = Looks()
+        #: By stream: objects that stand alone, with their times; whether a watch follows is open.
+        self._alone: dict[str, list[tuple[orjson.Fragment, int | None]]] = {}
+        self._alone_in: dict[str, set[str]] = {}
         self._name = ""
         self._latest_ns: int | None = None
         #: The stream that the file's name says, and when its bundle was collected.
@@ -126,6 +141,12 @@ class KubectlLines:
                 self._result.problems[f"what is no object in {source.name}, left out"] += 1
 
     def _document(self, document: Raw, stamps: Stamps) -> Iterator[bytes]:
+        shipped = _shipped(document)
+        if shipped is not None:
+            self._result.shapes["shipped Event"] += 1
+            said, event = shipped
+            yield from self._state({"apiVersion": "v1", "kind": "Event", **event}, said, stamps)
+            return
         obj = document.get("object")
         kind = document.get("type")
         if isinstance(obj, dict) and kind in _TYPES:
@@ -183,6 +204,13 @@ class KubectlLines:
     def rest(self) -> Iterator[bytes]:
         """The lines that all files together make."""
         yield from self._looks.end_all()
+        asked = self._result.scope
+        for stream, found in self._alone.items():
+            at_ns = max((at for _, at in found if at is not None), default=None)
+            # As of a list that does not say what it asked for: the namespaces that are seen in it.
+            spaces = self._alone_in[stream] if asked is None else asked.namespaces
+            scope = None if spaces is None or stream in CLUSTER_WIDE else sorted(spaces)
+            yield from listed(stream, (text for text, _ in found), None, at_ns, scope)
 
     def _state(self, obj: Raw, kind: str, stamps: Stamps) -> Iterator[bytes]:
         stream = stream_of(obj) if "kind" in obj else self._unnamed
@@ -199,13 +227,30 @@ class KubectlLines:
             return
         self._states.add((stream, uid, revision))
         yield from self._looks.end(stream)
-        known = (stream, uid) in self._known
-        self._known.add((stream, uid))
+        typed = bool(kind)
+        # In another file it is another look, not a watch that went on.
+        known = self._known.get((stream, uid)) == self._name
+        self._known[stream, uid] = self._name
         if kind != "ADDED":
             self._begun.add(stream)
         if (kind == "ADDED" and stream not in self._begun) or (not kind and not known):
             kind = "LIST"
-        yield frame(stream, kind or "MODIFIED", obj, self._time(obj, stamps))
+        at_ns = self._time(obj, stamps)
+        if typed or known:
+            yield from self._watched(stream)
+            yield frame(stream, kind or "MODIFIED", obj, at_ns)
+        else:
+            text = orjson.Fragment(orjson.dumps(obj))
+            self._alone.setdefault(stream, []).append((text, at_ns))
+            space = (
+                obj["metadata"].get("namespace") if isinstance(obj.get("metadata"), dict) else ""
+            )
+            self._alone_in.setdefault(stream, set()).update({str(space)} if space else ())
+
+    def _watched(self, stream: str) -> Iterator[bytes]:
+        """The lines for what stood alone, now that a watch is known to go on from it."""
+        for text, at_ns in self._alone.pop(stream, ()):
+            yield frame(stream, "LIST", text, at_ns)
 
     def _time(self, obj: Raw, stamps: Stamps) -> int | None:
         """When it was received: the stamp, else no earlier than what the object tells itself."""
@@ -234,6 +279,33 @@ def _only_document(source: LineSource) -> Raw | None:
     return found if isinstance(found, dict) else None
 
 
+def _shipped(document: Raw) -> tuple[str, Raw] | None:
+    """The Event in what ships Events, and what its watch said of it, "" if nobody says it."""
+    if _is_event(document):
+        return "", document
+    event = document.get("event")
+    if _is_event(event) and document.get("verb") in _VERBS:
+        return _VERBS[document["verb"]], event
+    event, said = document.get("body"), document.get("attributes")
+    if _is_event(event) and isinstance(said, dict):
+        kind = str(said.get("event_type"))
+        return kind if kind in _TYPES else "", event
+    return None
+
+
+def _is_event(value: Any) -> TypeGuard[Raw]:
+    """Whether it is an Event of the API that does not name its kind."""
+    if not isinstance(value, dict) or "kind" in value:
+        return False
+    meta, involved = value.get("metadata"), value.get("involvedObject")
+    return (
+        isinstance(meta, dict)
+        and isinstance(meta.get("uid"), str)
+        and isinstance(involved, dict)
+        and isinstance(value.get("reason"), str)
+    )
+
+
 def _identity(obj: Raw) -> tuple[str, str]:
     """The uid and the revision of an object, as far as it has them."""
     meta = obj.get("metadata")
@@ -259,6 +331,8 @@ def has_streams(sample: Sample, name: str) -> bool:
 
 
 def _is_of_stream(document: Raw, name: str) -> bool:
+    if _shipped(document) is not None:
+        return True
     obj = document.get("object")
     if isinstance(obj, dict):
         return stream_of(obj) is not None
@@ -270,6 +344,8 @@ def _is_of_stream(document: Raw, name: str) -> bool:
 
 def _is_printed(document: Raw) -> bool:
     """Whether a document is one that kubectl prints: a watch event, an object, a list."""
+    if _shipped(document) is not None:
+        return True
     obj = document.get("object")
     if document.get("type") in _TYPES and isinstance(obj, dict):
         return "resource" not in document

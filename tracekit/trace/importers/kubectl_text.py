@@ -37,7 +37,7 @@ KUBECTL_TEXT: Final = "kubectl-text"
 #: Without one of these a text is no table or description of a kind that is read.
 HINTS: Final = (
     rb"\bRESTARTS\b|\bCOMPLETIONS\b|\bSUCCESSFUL\b|\bSCHEDULE\b|\bLAST SEEN\b|Pods Statuses:|"
-    rb"Concurrency Policy:|Controlled By:|Parallelism:|Containers:"
+    rb"Concurrency Policy:|Controlled By:|Parallelism:|Containers:|\d/\d+ +[A-Z][\w:]+ +\d"
 )
 _STREAMS = {"Job": "jobs", "CronJob": "cronjobs", "Pod": "pods"}
 _WHY = "text that kubectl prints for people has no states, only what somebody was shown"
@@ -178,7 +178,7 @@ def _event(event: ShownEvent, at_ns: int) -> Call:
 
 def is_kubectl_text(sample: Sample) -> bool:
     """Whether a file that begins so has a table or a description of a Job, CronJob or pod."""
-    if not sample.is_text or sample.head.lstrip()[:1] in (b"{", b"["):
+    if not sample.is_text:
         return False
     lines = Stamps().strip(iter(sample.head.split(b"\n")))
     return is_printed(b"\n".join(lines).decode(errors="replace"))

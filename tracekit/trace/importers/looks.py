@@ -29,7 +29,7 @@ _LAYOUTS = (
 )
 _SELF_LINK = re.compile(r"/namespaces/([a-z0-9-]+)/[a-z]+$")
 #: Streams of which no object has a namespace: any list of them is of all.
-_CLUSTER_WIDE = frozenset({"namespaces"})
+CLUSTER_WIDE = frozenset({"namespaces"})
 
 
 class Look(Struct):
@@ -68,7 +68,7 @@ def _scope(
     stream: str, items: list[Raw], link: str, name: str, asked: Scope | None
 ) -> frozenset[str] | None:
     """What a list looked at, as it, its items or its place tell; nowhere if nothing does."""
-    if stream in _CLUSTER_WIDE:
+    if stream in CLUSTER_WIDE:
         return None
     for pattern, text in ((_SELF_LINK, link), *((layout, name) for layout in _LAYOUTS)):
         found = pattern.search(text)
@@ -76,10 +76,19 @@ def _scope(
             return frozenset({found.group(1)})
     if asked is not None:
         return asked.namespaces
+    if items and all(map(_is_of_a_kubelet, items)):
+        return frozenset()  # which lists its own node's pods only
     spaces = {
         str(i["metadata"].get("namespace")) for i in items if isinstance(i.get("metadata"), dict)
     }
     return None if len(spaces) > 1 else frozenset(spaces)
+
+
+def _is_of_a_kubelet(item: Raw) -> bool:
+    """Whether a pod is as a kubelet has it (its /pods), with the time at which it saw it."""
+    meta = item.get("metadata")
+    notes = meta.get("annotations") if isinstance(meta, dict) else None
+    return isinstance(notes, dict) and "kubernetes.io/config.seen" in notes
 
 
 class Looks:

@@ -56,16 +56,23 @@ class KshrkLines:
         if source.peek(4) == ZIP_MAGIC:
             records: Iterable[Raw] = self._archive(source)
         else:
-            records = (
-                record
-                for _, text in documents(source.lines(), source.name)
-                if isinstance(record := _json(text), dict)
-            )
+            records = self._lines(source)
         ordered = sorted(
             ((parse_rfc3339(str(r.get("captured_at"))) or 0, i, r) for i, r in enumerate(records)),
             key=lambda item: item[:2],
         )
         yield from self._frames(ordered)
+
+    def _lines(self, source: LineSource) -> Iterator[Raw]:
+        for _, text in documents(source.lines(), source.name):
+            record = _json(text)
+            if isinstance(record, dict):
+                yield record
+            else:
+                self._result.problems[f"lines of {source.name} that hold no record, left out"] += 1
+
+    def _leave(self, what: str) -> None:
+        self._result.problems[f"{what}, left out"] += 1
 
     def rest(self) -> Iterator[bytes]:
         """Nothing: each archive stands for itself."""
@@ -100,6 +107,8 @@ class KshrkLines:
             record = _json(text)
             if isinstance(record, dict):
                 yield record
+            else:
+                self._leave("entries of an archive that hold no record")
 
     def _frames(self, records: Iterable[tuple[int, int, Raw]]) -> Iterator[bytes]:
         """Polls of the namespaces of one kind in one round are one list."""
@@ -107,6 +116,7 @@ class KshrkLines:
         for at_ns, _, record in records:
             body, path = record.get("response_body"), str(record.get("api_path"))
             if record.get("response_code") != _OK or not isinstance(body, dict):
+                self._leave("records that hold no answer (200)")
                 continue
             event = record.get("event_type")
             if event in ("ADDED", "MODIFIED", "DELETED"):
@@ -114,10 +124,15 @@ class KshrkLines:
                 if stream is not None:
                     self._result.shapes["watch event"] += 1
                     yield frame(stream, str(event), body, at_ns)
+                else:
+                    self._leave("watch events of other kinds")
                 continue
             lists = split_list(body)
             if lists is None or "?" in path:
+                self._leave("answers that are no list, or of a part of one")
                 continue
+            if not lists[0]:
+                self._leave("lists of other kinds")
             self._result.shapes["poll"] += 1
             for stream, items in lists[0].items():
                 now = rounds.setdefault(stream, {})

