@@ -192,7 +192,7 @@ class KeyEvidence:
         runs = before is not None and before.view.active
         if write.kind is WriteKind.FINALIZER_REMOVAL and not runs and self._to_be_counted(write):
             return False  # nearly always the controller's
-        return unsigned(self.history, write) is not None
+        return unsigned(self.history, write, self.rules) is not None
 
     def _to_be_counted(self, write: Write) -> bool:
         """Whether some status was about to count the pod."""

@@ -467,7 +467,7 @@ class KeyWalker(Backtracking[State, Entry]):
         unattributed = [
             WriteWithoutSync(Apart.UNKNOWABLE, write, why, Reason.NOT_RECORDED)
             for write in (first, *asked)
-            if (why := unsigned(self.history, write)) is not None
+            if (why := unsigned(self.history, write, self.facts.rules)) is not None
         ]
         if problems and all(problem.verdict == "extra" for problem in problems):
             return unattributed if {apart.write for apart in unattributed} >= {*asked} else []

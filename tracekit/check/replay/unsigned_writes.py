@@ -13,6 +13,7 @@ from tracekit.base.kube.field_managers import CONTROLLER_MANAGERS
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.base.kube.views import JobStatus, JobView, PodView
 from tracekit.check.replay.history import History, Manager, Revision, Write, WriteKind
+from tracekit.versions.job import JobRules
 
 #: What of a pod ties it to its Job: a patch of these alone changes nothing else.
 TIES = {
@@ -21,7 +22,7 @@ TIES = {
 }
 
 
-def unsigned(history: History, write: Write) -> str | None:
+def unsigned(history: History, write: Write, rules: JobRules) -> str | None:
     """Why a write that no sync explains may be anybody's; None if it must be the controller's.
 
     What its absence leads to is asked of the syncs that follow.
@@ -29,7 +30,7 @@ def unsigned(history: History, write: Write) -> str | None:
     if write.actor is not None:
         return None
     if write.kind is WriteKind.STATUS_UPDATE and write.job is not None:
-        return _status(write.job)
+        return _status(write.job) or _of_one_that_was_over(write.job, rules)
     what = TIES.get(write.kind)
     if what is None or write.pod is None or not _loses_a_tie(write.pod):
         return None
@@ -100,6 +101,23 @@ def _status(revision: Revision[JobView]) -> str | None:
     return (
         "no cut makes a sync write this, and managedFields name nobody who took fields out of the "
         "status: an audit log would tell whether it was the controller"
+    )
+
+
+def _of_one_that_was_over(revision: Revision[JobView], rules: JobRules) -> str | None:
+    """A status that a Job got after its end, in a record that holds no managedFields.
+
+    Up to 1.22 a sync on an old cache may put one. From then on no sync does, and all API servers
+    have managedFields, which name others who do: kubectl and many recorders leave them out.
+    """
+    before = revision.previous
+    if before is None or rules.overwrites_status or revision.evidence.managers():
+        return None
+    if before.view.status.finished is None:
+        return None
+    return (
+        "no sync writes the status of a Job that is over, and the record holds no managedFields, "
+        "which would tell who did"
     )
 
 
