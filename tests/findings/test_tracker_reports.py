@@ -102,3 +102,77 @@ def test_what_is_said_first(thread: str, tmp_path: Path) -> None:
     screen = first_screen(tmp_path, version, str(log))
     assert [text for text in says if text not in screen] == [], screen
     assert [text for text in not_said if text in screen] == [], screen
+
+
+#### Out of audit logs ####
+
+MANAGER = "system:serviceaccount:kube-system:"
+
+
+def asked(
+    verb: str, found: Object, user: str, clock: str, version: int, subresource: str | None = None
+) -> Object:
+    """A line of an audit log: a request for a Job or a pod, and what came of it."""
+    kind, meta = found["kind"], found["metadata"]
+    resource = {"Job": "jobs", "Pod": "pods"}[kind]
+    answer = found | {"metadata": {**meta, "resourceVersion": str(version)}}
+    if verb == "delete":
+        answer = {"kind": "Status", "apiVersion": "v1", "status": "Success",
+                  "details": {"name": meta["name"], "kind": resource, "uid": meta["uid"]}}  # fmt: skip
+    group = {"apiGroup": "batch"} if kind == "Job" else {}
+    return {
+        "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "RequestResponse",
+        "auditID": f"a-{version}", "stage": "ResponseComplete", "verb": verb,
+        "requestURI": f"/api/{resource}", "user": {"username": user}, "userAgent": "client/v1",
+        "objectRef": {"resource": resource, "namespace": "app", "name": meta["name"],
+                      "apiVersion": "v1", "uid": meta["uid"],
+                      **group, **({"subresource": subresource} if subresource else {})},
+        "responseStatus": {"metadata": {}, "code": 201 if verb == "create" else 200},
+        "responseObject": answer,
+        "requestReceivedTimestamp": f"2026-05-04T{clock}.000000Z",
+        "stageTimestamp": f"2026-05-04T{clock}.010000Z",
+    }  # fmt: skip
+
+
+def deleted_by(user: str, owner: str = "") -> list[Object]:
+    """A Job whose pod runs, until somebody deletes the Job."""
+    owners = [{"apiVersion": "keda.sh/v1alpha1", "kind": owner, "name": "tick", "uid": "s-1",
+               "controller": True}] if owner else []  # fmt: skip
+    made = job(None, {"active": 0, "startTime": None}, ownerReferences=owners)
+    made["spec"]["template"]["metadata"]["labels"]["batch.kubernetes.io/job-name"] = "work"
+    begun = pod("Pending", spec={"nodeName": None}, meta={"generateName": "work-"})
+    runs_now = pod("Running", container("main", RUNNING))
+    begun_job = {**made, "status": job()["status"]}
+    return [
+        asked("create", made, user, "09:00:00", 100),
+        asked("create", begun, f"{MANAGER}job-controller", "09:00:00", 101),
+        asked("update", begun_job, f"{MANAGER}job-controller", "09:00:01", 102, "status"),
+        asked("patch", runs_now, "system:node:n1", "09:01:00", 103, "status"),
+        asked("delete", made, user, "09:10:00", 104),
+        asked("delete", runs_now, f"{MANAGER}generic-garbage-collector", "09:10:01", 105),
+    ]
+
+
+KEDA, ADMIN = "system:serviceaccount:keda:keda-operator", "lukas"
+#: By thread: the lines, what the first screen says, and what it does not say.
+AUDITED: dict[str, tuple[list[Object], tuple[str, ...], tuple[str, ...]]] = {
+    "keda#6440, keda#2098, keda#1021": (
+        deleted_by(KEDA, "ScaledJob"),
+        ("TK447", f"deleted before it ended, by {KEDA}", "(audit log)", "work-a",
+         "2026-05-04 09:10:00Z", "gradual"), ()),
+    "helm#8146": (
+        deleted_by(ADMIN), ("TK447", f"by {ADMIN}", "tracekit who TRACE --object app/work"), ()),
+    "helm#6741": (
+        deleted_by("system:serviceaccount:kube-system:tiller"),
+        ("TK447", "tiller", "helm.sh/hook-delete-policy"), ()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("thread", AUDITED)
+def test_what_is_said_first_of_an_audit_log(thread: str, tmp_path: Path) -> None:
+    lines, says, not_said = AUDITED[thread]
+    log = tmp_path / "audit.log"
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    screen = first_screen(tmp_path, "v1.30.4", str(log))
+    assert [text for text in says if text not in screen] == [], screen
+    assert [text for text in not_said if text in screen] == [], screen

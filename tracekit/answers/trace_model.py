@@ -33,7 +33,8 @@ Row = Mapping[str, Any]
 TRACKING = "batch.kubernetes.io/job-tracking"
 #: The columns of the trace that the facts are made of.
 COLUMNS = (
-    "stream", "type", "recv_ns", "rv", "seq", "namespace", "name", "uid", "job", "cronjob",
+    "stream", "type", "recv_ns", "rv", "seq", "synthesized", "actor", "actor_agent", "verb",
+    "namespace", "name", "uid", "job", "cronjob",
     "created_ns", "deleted_ns", "deletion_grace_s", "finalizers", "owner_kind", "owner_name",
     "owner_uid", "labels", "annotations", "managers", "spec", "phase", "reason", "message",
     "conditions", *job_status.NAMES, "node_name", "pod_ready", "containers", "restarts",

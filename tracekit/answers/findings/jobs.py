@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from tracekit.answers.endings import Cause, coded, ending_of
 from tracekit.answers.findings import job_failures, refused_statuses, waiting
 from tracekit.answers.findings.controllers import BACKLOG, Spells, backlog_spells
+from tracekit.answers.findings.cut_short import CUT_SHORT, cut_short
 from tracekit.answers.findings.deletions import HELD_NS, held, invalid_owner
 from tracekit.answers.findings.deletions import RULES as DELETION_RULES
 from tracekit.answers.findings.uncounted import UNCOUNTED, uncounted, uncounted_case
@@ -108,7 +109,7 @@ RECREATED = Rule(
 )  # fmt: skip
 RULES = (
     *job_failures.RULES, *DELETION_RULES, NOT_BEGUN, UNCOUNTED, SUSPENDED, WAITING, COSTLY,
-    INDEX_FAILS, OUTLIVED, OVERRUN, TTL_LATE, RECREATED, VANISHED,
+    INDEX_FAILS, OUTLIVED, OVERRUN, TTL_LATE, RECREATED, VANISHED, CUT_SHORT,
 )  # fmt: skip
 
 
@@ -130,6 +131,7 @@ def find(facts: Facts) -> Iterator[Case]:
         yield from _overrun(facts, job, spells)
         yield from _ttl(facts, job)
         yield from vanished(facts, job)
+        yield from cut_short(facts, job)
     for jobs in by_name.values():
         yield from _recreated(jobs)
     yield from _costly(facts)

@@ -69,6 +69,12 @@ _MANUAL = "cronjob.kubernetes.io/instantiate"
 _CALLS_PER_PASS = 4
 
 
+_OWNER_GONE = "its CronJob is gone: the garbage collector deletes the Job"
+_OWNER_GOES = "its CronJob is being deleted: the garbage collector deletes the Job"
+#: What is said of deletions of Jobs that the garbage collector makes.
+COLLECTED = frozenset({_OWNER_GONE, _OWNER_GOES})
+
+
 class CronJobsSummary(Struct, frozen=True):
     """What some CronJobs have told, as it is sent from one process to another."""
 
@@ -209,9 +215,9 @@ class CronKeyJudge:
         if owner is None:
             return "the Job belongs to no CronJob any more"
         if live is None or live.view.uid != owner.uid:
-            return "its CronJob is gone: the garbage collector deletes the Job"
+            return _OWNER_GONE
         if live.view.deleted_ns is not None:
-            return "its CronJob is being deleted: the garbage collector deletes the Job"
+            return _OWNER_GOES
         if job.spec.ttl_s is not None and job.status.finished is not None:
             return "the Job has a ttlSecondsAfterFinished: the TTL controller deletes it"
         return (
