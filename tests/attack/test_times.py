@@ -89,3 +89,18 @@ def test_a_trace_without_times_is_answered_without_a_fault(tmp_path: Path) -> No
         code, _, said = run(words[0], str(tmp_path / "trace"), *words[1:])
         assert code in (0, 1), (words, said)
         assert "fault of tracekit" not in said, words
+
+
+@pytest.mark.parametrize("place", ["0001-01-01T00:00:00Z", "-10000000000h", f"-{'9' * 400}h"])
+@pytest.mark.parametrize("ask", [("timeline",), ("sql", "FROM jobs"), ("jobs",)])
+def test_a_time_may_be_further_than_any_record(
+    tmp_path: Path, place: str, ask: tuple[str, ...]
+) -> None:
+    with TraceWriter(tmp_path / "trace", TraceHeader(kubernetes_version="v1.36.3")) as writer:
+        for row in ROWS[:50]:
+            writer.append(row["resource"], row["type"], row["recv"], row["object"])
+    trace = str(tmp_path / "trace")
+    whole = run(ask[0], trace, *ask[1:])
+    assert run(ask[0], trace, *ask[1:], f"--from={place}")[:2] == whole[:2]
+    late = run(ask[0], trace, *ask[1:], "--to=9999-12-31T23:59:59Z")
+    assert late[:2] == whole[:2]

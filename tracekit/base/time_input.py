@@ -24,6 +24,10 @@ _DAY_NAMES = {"today": 0, "yesterday": 1}
 _DAY_NS = 86_400 * NS_PER_S
 
 
+#: No row of a trace is later (docs/trace-format.md, Order), and none is from before 1970.
+_FURTHEST_NS = 1 << 62
+
+
 def duration_s(text: str) -> float | None:
     """The seconds of 90, 90s, 10m, 1h30m or 7d; None for another text."""
     text = text.strip()
@@ -55,7 +59,7 @@ def moment_ns(text: str | int, end_ns: int, *, not_before_ns: int | None = None)
     if re.match(r"-[0-9]", written):
         before_s = duration_s(written[1:])
         if before_s is not None:
-            return end_ns - int(before_s * NS_PER_S)
+            return _before(end_ns, before_s)
     short = _of_that_day(written, end_ns, not_before_ns)
     if short is not None:
         return short
@@ -155,10 +159,20 @@ def time_range(
         length_s = since if isinstance(since, (int, float)) else duration_s(since.lstrip("-"))
         if length_s is None:
             raise UsageError(f"{since!r} is no duration: write it like 90s, 10m, 1h30m or 7d")
-        from_ns = end_ns - int(length_s * NS_PER_S)
+        from_ns = _before(end_ns, length_s)
     # Until a time of day: the first one after the beginning, or that of the last day.
     floor_ns = end_ns - end_ns % _DAY_NS if from_ns is None else from_ns
     until_ns = None if to is None else moment_ns(to, end_ns, not_before_ns=floor_ns)
     if from_ns is not None and until_ns is not None and from_ns > until_ns:
         raise UsageError("--from is after --to: swap them")
-    return TimeRange(from_ns, until_ns)
+    return TimeRange(_within(from_ns), _within(until_ns))
+
+
+def _before(end_ns: int, length_s: float) -> int:
+    """So long before an instant; longer than any record is as good as forever."""
+    return end_ns - int(min(length_s, _FURTHEST_NS / NS_PER_S) * NS_PER_S)
+
+
+def _within(at_ns: int | None) -> int | None:
+    """The instant, or the furthest that a record may have: what computes with it has 64 bits."""
+    return None if at_ns is None else max(-_FURTHEST_NS, min(at_ns, _FURTHEST_NS))
