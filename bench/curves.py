@@ -10,6 +10,7 @@ import contextlib
 import io
 import os
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import orjson
 
 from tests.support.operations import operations
 from tracekit.cli.main import main as tracekit
+from tracekit.trace.reading.reader import TraceReader
 
 World = dict[str, Any]
 #: Who is asked about: a Job alone, the first of many, a CronJob.
@@ -100,7 +102,29 @@ def verbs(trace: Path, about: str, scratch: Path) -> dict[str, list[str]]:
         "jobs": ["jobs", name],
         "sql": ["sql", name, "SELECT count(*) FROM cron_ticks"],
         "report": ["report", name, "-o", str(scratch / "report.html"), "--force"],
+        "watch": ["watch", "--once", name],
+        "compact": ["compact", name, "-o", f"{name}-compact-{next(_NUMBERS)}"],
+        "import watch": ["import", "watch", _log_of(trace), "-o", f"{name}-again-{next(_NUMBERS)}"],
     }
+
+
+#: Each trace that is made gets a name of its own.
+_NUMBERS = count()
+
+
+def _log_of(trace: Path) -> str:
+    """The rows of a trace as a watch log beside it."""
+    log = trace.with_suffix(".jsonl")
+    if not log.exists():
+        columns = ("seq", "stream", "type", "recv_ns", "raw")
+        rows = TraceReader(trace).table(columns).sort_by("seq").to_pylist()
+        log.write_bytes(b"".join(_line(row) for row in rows if row["raw"]))
+    return str(log)
+
+
+def _line(row: dict[str, Any]) -> bytes:
+    whole = {"recv": row["recv_ns"], "resource": row["stream"], "type": row["type"]}
+    return orjson.dumps({**whole, "object": orjson.Fragment(row["raw"])}) + b"\n"
 
 
 def steps_of(dimension: str, size: int, scratch: Path) -> Iterator[tuple[str, list[int]]]:
