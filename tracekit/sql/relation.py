@@ -25,6 +25,11 @@ class _Reporting:
         self.relation = relation
         self._errors = errors
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> type[Any]:
+        """A relation, to whoever asks `isinstance`."""
+        return duckdb.DuckDBPyRelation
+
     def _given(self, value: Any) -> Any:
         if isinstance(value, duckdb.DuckDBPyRelation):
             return _Reporting(value, self._errors)
