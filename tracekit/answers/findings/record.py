@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from statistics import median
 
+from tracekit.answers.harm import NO_HARM
 from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.trace_model import Facts
 from tracekit.answers.words import clock, counted, named
@@ -93,6 +94,9 @@ def find(facts: Facts) -> Iterator[Case]:
     yield from _gaps(facts)
     missing = [name for name in _NEEDED if not facts.streams.get(name)]
     if missing:
+        spans = facts.coverage.spans
+        # Who made one list chose what to list; a recorder was to see it all.
+        watched = not spans or not all(span.is_look for span in spans)
         text = "; ".join(f"{name}: {_NEEDED[name]}" for name in missing)
         yield Case(
             STREAMS,
@@ -102,7 +106,8 @@ def find(facts: Facts) -> Iterator[Case]:
             facts.end_ns,
             text,
             evidence={"streams": missing},
-            severity=None if {"jobs", "pods"} & {*missing} else Severity.INFO,
+            severity=None if watched and {"jobs", "pods"} & {*missing} else Severity.INFO,
+            harm=NO_HARM,
         )
     yield from _skew(facts)
     yield from _misfit(facts)
