@@ -147,7 +147,7 @@ OF_NO_TRACE = {"versions", "cron next"}
 FILES = {
     "demo", "record", "merge", "report", "simulate", "minimise", "redact", "compact",
     *(f"import {kind}" for kind in (
-        "any", "audit", "etcd", "etcd-delta", "kcm-log", "kine", "kshrk", "kubectl",
+        "any", "audit", "etcd", "etcd-delta", "kcm-log", "kine", "kshrk", "kubectl", "kubectl-text",
         "sched-recorder", "watch",
     )),
 }  # fmt: skip
