@@ -129,14 +129,15 @@ class LiveJudge:
         rolling = self._rolling
         judgements = rolling.close(context) if last else rolling.judgements(context)
         news = list(self._divergences(_as_recorded(judgements, context)))
+        of_cron_jobs: list[Judgement] = []
         if any(table.num_rows for table in around.batches(("seq",), streams=["cronjobs"])):
             certain_ns = self._now_ns - (0 if last else CRON_SETTLED_NS)
-            found = judge_cron_jobs(around, self._era, context)
-            certain = (j for j in found if j.time_ns <= certain_ns)
+            of_cron_jobs = list(judge_cron_jobs(around, self._era, context))
+            certain = (j for j in of_cron_jobs if j.time_ns <= certain_ns)
             news += self._divergences(_as_recorded(certain, context))
         certain_ns = self._now_ns - (0 if last else self._settled_ns)
         if whole is None:
-            news += self._findings(self._facts(judgements), certain_ns)
+            news += self._findings(self._facts(judgements, of_cron_jobs), certain_ns)
         else:
             news += self._of_the_whole(whole)
         return news
@@ -162,15 +163,18 @@ class LiveJudge:
                     self.counts.findings[news.id] += 1
                     yield news
 
-    def _facts(self, judgements: list[Judgement]) -> Facts:
-        """What findings look at of the Jobs of the latest rows, and of CronJobs."""
+    def _facts(self, judgements: list[Judgement], of_cron_jobs: list[Judgement]) -> Facts:
+        """What findings look at of the Jobs of the latest rows, and of CronJobs.
+
+        `judgements` are new; `of_cron_jobs` those of all the rows that are remembered.
+        """
         table = pa.concat_tables([self._around.table(), self._recent.table()])
         reader = self._held(table)
         self._judged += judgements
         while self._judged and self._judged[0].time_ns < self._now_ns - _JUDGED * self._settled_ns:
             self._judged.popleft()
         coverage = self._context.coverage(self._header, self._now_ns)
-        return facts_from_reader(reader, list(self._judged), self._era, coverage)
+        return facts_from_reader(reader, [*self._judged, *of_cron_jobs], self._era, coverage)
 
     def _findings(self, facts: Facts, certain_ns: int) -> Iterator[News]:
         self._count_ticks(facts)
