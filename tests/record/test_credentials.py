@@ -35,9 +35,10 @@ from tracekit.record.credentials.withheld import (
     kubeconfig_credentials,
     without_userinfo,
 )
-from tracekit.record.failures import CredentialsFailed
+from tracekit.record.failures import CredentialsFailed, RequestFailed
 from tracekit.record.operation.metrics import MetricsServer
 from tracekit.record.server.backoff import Backoff
+from tracekit.record.server.transport import ApiClient
 from tracekit.record.streams.watcher import WatchPolicy
 from tracekit.trace.reading.reader import TraceReader
 
@@ -298,7 +299,10 @@ def test_credentials_that_cannot_be_renewed_are_no_end(tmp_path: Path) -> None:
     [
         (f"users: [{{name: u, user: {{token: *{PLANTED}}}}}]", r"no YAML \(line 1\)"),
         (f"users:\n- {{name: u, user: {{token: !{PLANTED} x}}}}", r"no YAML \(line 2\)"),
-        (f"exec: {{apiVersion: {PLANTED}}}", r"credential plugin . gave no token|cannot be used"),
+        (
+            f"exec: {{apiVersion: {PLANTED}}}",
+            r"credential plugin . gave no token|missing required field",
+        ),
         (f"tokenFile: {PLANTED}", r"a file that it names: No such file"),
         (f"client-key: {PLANTED}", r"a file that it names does not exist"),
         (
@@ -383,3 +387,52 @@ def test_texts_are_cleaned_of_every_spelling() -> None:
     raw = orjson.dumps({"message": f"{PLANTED} é"}) + b"\xff"
     assert credentials.cleaned_bytes(raw) == '{"message":"[credential] é"}'.encode() + b"\xff"
     assert without_userinfo("https://a:b@host:6443/x@y") == "https://host:6443/x@y"
+
+
+@pytest.mark.parametrize("mark", "/?#")
+@pytest.mark.parametrize("place", ["server", "proxy-url", "HTTP_PROXY"])
+def test_a_password_that_was_not_escaped_is_not_quoted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, mark: str
+) -> None:
+    """Such an address cannot be used, and parsers quote what they cannot read."""
+    bad = f"http://me:Hunter2Planted{mark}Secret0@api.example:6443"
+    cluster = {"server": "http://api.example:6443"}
+    if place == "HTTP_PROXY":
+        monkeypatch.setenv(place, bad)
+    else:
+        cluster[place] = bad
+    document = {
+        "current-context": "c",
+        "clusters": [{"name": "c", "cluster": cluster}],
+        "users": [],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": ""}}],
+    }
+    config = tmp_path / "config"
+    config.write_text(json.dumps(document))
+    said = []
+    try:
+        connection = Connection(ConnectOptions(kubeconfig=str(config)))
+        said.append(connection.shown_host)
+        ApiClient(connection).get("/version")
+    except (ClusterError, RequestFailed) as error:
+        said.append(str(error))
+    assert "Failed to parse" in said[-1]
+    assert not [text for text in said if "Hunter2Planted" in text or "Secret0" in text]
+
+
+def test_a_token_of_megabytes_is_refused_at_once(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("x" * (1 << 22))
+    config = tmp_path / "config"
+    config.write_text(
+        json.dumps(
+            {
+                "current-context": "c",
+                "clusters": [{"name": "c", "cluster": {"server": "http://a.example"}}],
+                "users": [{"name": "u", "user": {"tokenFile": str(token)}}],
+                "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+            }
+        )
+    )
+    with pytest.raises(ClusterError, match="longer than 64 KiB"):
+        Connection(ConnectOptions(kubeconfig=str(config)))

@@ -228,6 +228,39 @@ def test_broken_files_are_one_sentence(tmp_path: Path, text: str, expected: str)
         Connection(ConnectOptions(kubeconfig=str(path)))
 
 
+@pytest.mark.parametrize(
+    ("where", "value", "place"),
+    [
+        ("user", ["hunter2hunter2"], r"users\[0\]\.user"),
+        ("user", {"exec": "hunter2hunter2"}, r"users\[0\]\.user\.exec"),
+        ("user", {"exec": {"command": ["hunter2hunter2"]}}, r"exec\.command"),
+        ("user", {"exec": {"command": "x", "args": "hunter2hunter2"}}, r"exec\.args"),
+        ("user", {"auth-provider": {"name": "x", "config": "hunter2hunter2"}}, r"config"),
+        ("cluster", {"server": "http://a", "proxy-url": 5}, r"clusters\[0\]\.cluster\.proxy-url"),
+        ("cluster", {"server": "http://a", "proxy-url": ["hunter2hunter2"]}, r"proxy-url"),
+        ("cluster", {"server": "a.example:6443"}, r"does not begin with https://"),
+        ("cluster", {"server": "ftp://a.example"}, r"does not begin with https://"),
+    ],
+)
+def test_a_value_of_another_type_is_one_sentence(
+    tmp_path: Path, where: str, value: object, place: str
+) -> None:
+    path = _write(tmp_path / "config")
+    document = yaml.safe_load(path.read_text())
+    document[f"{where}s"][0][where] = value
+    path.write_text(yaml.safe_dump(document))
+    with pytest.raises(ClusterError, match=place) as refused:
+        Connection(ConnectOptions(kubeconfig=str(path)))
+    assert "hunter2" not in str(refused.value)
+
+
+def test_https_in_capitals_is_https(tmp_path: Path) -> None:
+    path = _write(tmp_path / "config")
+    path.write_text(path.read_text().replace("http://a", "HTTPS://a"))
+    options = ConnectOptions(kubeconfig=str(path), insecure_skip_tls_verify=True)
+    assert not Connection(options).verifies_server
+
+
 def test_nothing_configured(tmp_path: Path) -> None:
     with pytest.raises(ClusterError, match=r"No cluster is configured.*set KUBECONFIG"):
         Connection(ConnectOptions())

@@ -28,7 +28,7 @@ from msgspec import Struct
 from tracekit.base.bounded_http import bound
 from tracekit.base.errors import ClusterError
 from tracekit.base.suggest import hint
-from tracekit.record.credentials import plugins
+from tracekit.record.credentials import plugins, shapes
 from tracekit.record.credentials.options import ConnectOptions
 from tracekit.record.credentials.withheld import (
     Credentials,
@@ -42,6 +42,7 @@ from tracekit.record.failures import CredentialsFailed
 SERVICE_ACCOUNT_DIR = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _OVERRIDE_CONTEXT = "tracekit-overrides"
 _POOL_CONNECTIONS = 64
+_UNUSABLE = "is empty, longer than 64 KiB, or has characters that no header can have"
 plugins.install()
 
 
@@ -103,9 +104,13 @@ class Connection:
         return without_userinfo(self.host)
 
     @property
+    def _is_https(self) -> bool:
+        return self.host.lower().startswith("https:")
+
+    @property
     def verifies_server(self) -> bool:
         """False when the server's certificate is not checked."""
-        return bool(self._loaded.configuration.verify_ssl) or not self.host.startswith("https:")
+        return bool(self._loaded.configuration.verify_ssl) or not self._is_https
 
     @property
     def namespace(self) -> str:
@@ -144,9 +149,9 @@ class Connection:
             return None
         # The file of a token often ends in a newline, which is not part of the token.
         value = str(value).strip()
-        self.credentials.learn([value.partition(" ")[2]])
         if not is_usable_header(value) or " " not in value:
-            raise CredentialsFailed("the token is empty or has characters that no header can have")
+            raise CredentialsFailed(f"the token {_UNUSABLE}")
+        self.credentials.learn([value.partition(" ")[2]])
         return value
 
     def reload(self, generation: int) -> None:
@@ -215,7 +220,9 @@ def _load_files(options: ConnectOptions, paths: list[str], credentials: Credenti
         with _quiet_package():
             config = KubeConfigMerger(where).config
             _check_document(config, where)
-            credentials.learn(kubeconfig_credentials(_plain(config)))
+            entries = _plain(config)
+            credentials.learn(kubeconfig_credentials(entries))
+            shapes.check(entries)
             context = _choose_context(config, options, paths)
             loader: Any = KubeConfigLoader(
                 config_dict=config, active_context=context, config_base_path=None
@@ -223,6 +230,8 @@ def _load_files(options: ConnectOptions, paths: list[str], credentials: Credenti
             loader.load_and_set(configuration)
     except ClusterError:
         raise
+    except shapes.ShapeError as error:
+        raise ClusterError(f"The kubeconfig {where} cannot be read: {error}; mend it.") from None
     except ConfigException as error:
         raise ClusterError(f"The kubeconfig {where} cannot be used: {_reason(error)}.") from None
     except Exception as error:  # noqa: BLE001 (yaml and the package raise anything)
@@ -232,6 +241,11 @@ def _load_files(options: ConnectOptions, paths: list[str], credentials: Credenti
     user: dict[str, Any] = dict(loader._user.value) if loader._user else {}  # noqa: SLF001
     if not configuration.host or "server" not in loader._cluster:  # noqa: SLF001
         raise ClusterError(f"The cluster of {_shown_context(options, config)} names no server.")
+    if not configuration.host.lower().startswith(("http://", "https://")):
+        raise ClusterError(
+            f"The server of {_shown_context(options, config)} does not begin with https:// or "
+            "http://; write it so."
+        )
     if options.token is None:
         _check_exec(user, configuration)
     _apply_flags(configuration, options)
@@ -280,12 +294,9 @@ def _check_token(configuration: Configuration, source: str, credentials: Credent
     if value is None:
         return
     value = str(value).strip()
-    credentials.learn([value.partition(" ")[2]])
     if not is_usable_header(value) or " " not in value:
-        raise ClusterError(
-            f"The token of {source} is empty or has characters that no header can have; write it "
-            "anew."
-        )
+        raise ClusterError(f"The token of {source} {_UNUSABLE}; write it anew.")
+    credentials.learn([value.partition(" ")[2]])
 
 
 def _check_document(config: ConfigNode | None, where: str) -> None:

@@ -13,7 +13,7 @@ import binascii
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 STAND_IN = "[credential]"
 #: Shorter ones would blank out ordinary words and tell nobody anything.
@@ -28,6 +28,12 @@ _ESCAPE = re.compile(
 _SECRET_KEY = re.compile(r"(?i)token|secret|password|key|credential")
 #: What a header can hold: `Bearer …` or `Basic …` in visible ASCII.
 _HEADER_VALUE = re.compile(r"[\x21-\x7e]+(?: [\x21-\x7e]+)*")
+#: A choice: tokens have a few thousand, and an API server takes 1 MiB of headers
+#: (net/http DefaultMaxHeaderBytes). Each is looked for in every text, in all its spellings.
+_HEADER_CHARS_MAX: Final = 1 << 16
+_SCHEME = re.compile(r"[^/@]*:?//")
+_ENDS_AUTHORITY = re.compile(r"[/?#]")
+_HOST_PORT = re.compile(r"(?:\[[^\]]*\]|[^:]*)(?::[0-9]*)?")
 
 
 class Credentials:
@@ -99,7 +105,7 @@ def _lower(character: str) -> str:
 
 def is_usable_header(value: str) -> bool:
     """Tell whether a value can be sent as an Authorization header."""
-    return _HEADER_VALUE.fullmatch(value) is not None
+    return len(value) <= _HEADER_CHARS_MAX and _HEADER_VALUE.fullmatch(value) is not None
 
 
 def _forms(value: str) -> Iterator[str]:
@@ -131,25 +137,38 @@ def _encoded(data: bytes) -> Iterator[str]:
         yield text.replace("+", "-").replace("/", "_")
 
 
-def url_credentials(url: str | None) -> Iterator[str]:
+def url_credentials(url: Any) -> Iterator[str]:
     """Yield the password of a URL, and it with the user's name."""
-    if not url or "@" not in url:
+    if not isinstance(url, str) or "@" not in url:
         return
-    try:
-        parts = urlsplit(url)
-        name, password = parts.username or "", parts.password or ""
-    except ValueError:
-        name, _, password = url.rpartition("@")[0].rpartition("//")[2].partition(":")
-    yield from (password, unquote(password), f"{name}:{password}" if password else name)
+    userinfo = _split_url(url)[1]
+    name, colon, password = userinfo.partition(":")
+    yield from (password, unquote(password), userinfo if colon else name)
+    # Of a password with one of these as it is, parsers quote what is before it as the port.
+    yield from _ENDS_AUTHORITY.split(password)
 
 
 def without_userinfo(url: str) -> str:
     """Give a URL without the user and password in it."""
-    scheme, separator, rest = url.partition("://")
-    if not separator:
-        return url.rpartition("@")[2]
-    authority, slash, path = rest.partition("/")
-    return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"
+    scheme, _, rest = _split_url(url)
+    return scheme + rest
+
+
+def _split_url(url: str) -> tuple[str, str, str]:
+    """A URL's scheme, the user and password in it, and what comes after them.
+
+    Passwords are written with a `/`, `?` or `#` as they are: where what comes before the first of
+    these can be no host and port, all up to the last `@` is taken for one.
+    """
+    found = _SCHEME.match(url)
+    scheme = found[0] if found else ""
+    rest = url[len(scheme) :]
+    authority = _ENDS_AUTHORITY.split(rest, maxsplit=1)[0]
+    if scheme.endswith("//") and ("@" in authority or _HOST_PORT.fullmatch(authority)):
+        userinfo, at, host = authority.rpartition("@")
+        return scheme, userinfo, host + rest[len(authority) :] if at else rest
+    userinfo, _, rest = rest.rpartition("@")
+    return scheme, userinfo, rest
 
 
 def kubeconfig_credentials(document: Any) -> Iterator[str]:
