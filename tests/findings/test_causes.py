@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from msgspec.structs import replace
 
@@ -9,9 +11,10 @@ from tracekit.answers.findings.advice import advice
 from tracekit.answers.findings.controllers import BACKLOG
 from tracekit.answers.findings.cronjobs import NOT_STARTED
 from tracekit.answers.findings.diagnosis import grouped
-from tracekit.answers.findings.jobs import NOT_BEGUN, OVERRUN
+from tracekit.answers.findings.jobs import NOT_BEGUN, OVERRUN, SUSPENDED
 from tracekit.answers.harm import Harm
 from tracekit.answers.model import Case, Severity, Target
+from tracekit.answers.tables import finding_rows, wait_rows
 from tracekit.answers.words import of_several
 
 
@@ -78,6 +81,11 @@ def test_what_hit_more_stands_first_whatever_its_kind() -> None:
         ("was due while it was suspended", "were due while they were suspended"),
         ("failed: a rule of its own ended it (FailedIndexes)",
          "failed: a rule of their own ended them (FailedIndexes)"),
+        ("was deleted, not by the Job controller: it does not run again",
+         "were deleted, not by the Job controller: they do not run again"),
+        ("wants no pods: parallelism is 0", "want no pods: parallelism is 0"),
+        ("waits for a pod that is being deleted and does not go",
+         "wait for a pod that is being deleted and does not go"),
         ("cannot pull its image shop/it:1", "cannot pull their image shop/it:1"),
         ("pods were left with the tracking finalizer after the Job was over",
          "pods were left with the tracking finalizer after the Jobs were over"),
@@ -85,3 +93,21 @@ def test_what_hit_more_stands_first_whatever_its_kind() -> None:
 )  # fmt: skip
 def test_what_is_said_of_one_is_said_of_several(one: str, several: str) -> None:
     assert of_several(one) == several
+
+
+def test_each_row_advises_about_its_own_object() -> None:
+    """A finding about two Jobs names the first in its advice; a row of one of them that one."""
+    cases = [
+        Case(SUSPENDED, Target("Job", "ns", name, f"uid-{name}"), "is suspended", 0, 1, "detail")
+        for name in ("a", "b")
+    ]
+    jobs = [
+        SimpleNamespace(namespace="ns", name=name, uid=f"uid-{name}", ended_ns=None, gone_ns=None,
+                        managed=True, pods=[])
+        for name in ("a", "b")
+    ]  # fmt: skip
+    findings = grouped(cases)
+    for rows in (finding_rows(findings), wait_rows(SimpleNamespace(jobs=jobs), findings)):
+        assert [(row["name"], row["advice"].split(" -p")[0]) for row in rows] == [
+            ("a", "kubectl patch job -n ns a"), ("b", "kubectl patch job -n ns b"),
+        ]  # fmt: skip

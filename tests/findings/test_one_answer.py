@@ -12,7 +12,7 @@ import pytest
 
 from tests.findings.conftest import Traces
 from tests.findings.matrix import INCIDENTS, NAMES
-from tracekit.answers.findings.advice import advice
+from tracekit.answers.findings.advice import advice, advice_of
 from tracekit.answers.findings.diagnosis import diagnose
 from tracekit.answers.model import Finding
 from tracekit.base.escaping import for_terminal
@@ -80,7 +80,7 @@ def hold(path: Path) -> None:
         (r["rank"], r["id"], r["claim"], r["advice"], r["caused_by"]) for r in table
     ]  # fmt: skip
     assert by_sql == sorted(
-        (rank, f.id, case.claim, advice(f), None if case.cause is None else case.cause.id)
+        (rank, f.id, case.claim, advice_of(case), None if case.cause is None else case.cause.id)
         for rank, f in enumerate(findings, 1)
         for case in f.cases
     )

@@ -9,7 +9,7 @@ from typing import Any
 from tracekit.answers.endings import ending_of
 from tracekit.answers.evidence import Evidence
 from tracekit.answers.findings import job_failures, waiting
-from tracekit.answers.findings.advice import advice
+from tracekit.answers.findings.advice import advice, advice_of
 from tracekit.answers.model import Case, Finding
 from tracekit.answers.trace_model import Facts, Job, Pod
 from tracekit.answers.waits import Wait, held_by
@@ -39,13 +39,12 @@ _FINDING_OF = {
 def finding_rows(findings: Sequence[Finding]) -> Iterator[Row]:
     """A row for each object of each finding, worst first."""
     for rank, finding in enumerate(findings, 1):
-        todo = advice(finding)
         for case in finding.cases:
             yield {
                 **_object(case.target.kind, case.target.namespace, case.target.name),
                 "uid": case.target.uid, "cronjob": case.cronjob, "rank": rank, "id": finding.id,
                 "severity": case.badness.value, "claim": case.claim, "detail": case.detail,
-                "from_ns": case.from_ns, "until_ns": case.until_ns, "advice": todo,
+                "from_ns": case.from_ns, "until_ns": case.until_ns, "advice": advice_of(case),
                 "caused_by": None if case.cause is None else case.cause.id,
                 "thread": finding.thread,
                 "facts": json.dumps(case.evidence, default=str, sort_keys=True),
@@ -123,16 +122,16 @@ def _ending(where: Row, at_ns: int | None, cause: str, evidence: Evidence) -> Ro
 
 def wait_rows(facts: Facts, findings: Sequence[Finding]) -> Iterator[Row]:
     """A row for each unfinished Job that waits for something, and for each pod that holds it."""
-    todo = {case.target.uid: advice(f) for f in findings for case in f.cases if f.id in _WAITS}
     cases = _by_uid(findings, _WAITS)
     for job in facts.jobs:
         if job.ended_ns is not None or job.gone_ns is not None or not job.managed:
             continue
         case = cases.get(job.uid)
+        todo = None if case is None else advice_of(case)
         if case is not None:
             yield _wait(
                 "Job", job, job.name, job.uid, case.claim, case.from_ns,
-                {"message": case.detail, "finding": case.rule.id, "advice": todo[job.uid]},
+                {"message": case.detail, "finding": case.rule.id, "advice": todo},
             )  # fmt: skip
         held_up = held_by(facts, job)
         if case is None and not held_up:
@@ -143,7 +142,7 @@ def wait_rows(facts: Facts, findings: Sequence[Finding]) -> Iterator[Row]:
                 {"container": held.container or None, "reason": held.reason or None,
                  "message": held.message or None, "restarts": held.restarts,
                  "exit_code": held.exit_code, "finding": _FINDING_OF[held.wait].id,
-                 "evidence": held.evidence.value, "advice": todo.get(job.uid)},
+                 "evidence": held.evidence.value, "advice": todo},
             )  # fmt: skip
 
 

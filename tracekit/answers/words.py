@@ -30,12 +30,15 @@ def named(names: Sequence[str], most: int = 3) -> str:
 
 #: Not within a name, as of an image.
 _ONE = re.compile(
-    r"^(?:has|was|is|does|stays)\b|(?<=, and )(?:was|is|has)\b|\b(?:the Job|it) was\b"
+    r"^(?:has|was|is|does|stays|wants|waits|makes|starts)\b"
+    r"|(?<=, and )(?:was|is|has|waits)\b|\b(?:the Job|it) was\b|\bit does\b"
     r"|\b(?:allowed|ended) it\b"
-    r"|(?<![\w/.:@-])(?:its|it|the Job)(?![\w/.@-])"
+    r"|(?<![\w/.:@-])(?:its|it|the Job(?! controller))(?![\w/.@-])"
 )
 _SEVERAL = {
     "has": "have", "was": "were", "is": "are", "does": "do", "stays": "stay",
+    "wants": "want", "waits": "wait", "makes": "make", "starts": "start",
+    "it does": "they do",
     "its": "their", "it": "they", "the Job": "the Jobs",
     "the Job was": "the Jobs were", "it was": "they were",
     "allowed it": "allowed them", "ended it": "ended them",

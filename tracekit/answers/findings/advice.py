@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracekit.answers.model import Finding
+from tracekit.answers.model import Case, Finding
 from tracekit.base.escaping import for_shell
 
 #: Kinds whose name a command takes for NAME.
@@ -11,10 +11,14 @@ _NAMED = ("Job", "CronJob", "Pod")
 
 def advice(finding: Finding) -> str:
     """What to do, with the first object's name in commands as one word of a shell."""
-    target = finding.cases[0].target
-    cause = finding.cause
-    own = finding.cases[0].todo or finding.rule.todo
-    todo = own if cause is None else f"see {cause.id}. {finding.cases[0].todo or cause.todo}"
+    return advice_of(finding.cases[0])
+
+
+def advice_of(case: Case) -> str:
+    """What to do about one object, with its own name in commands."""
+    target, cause = case.target, case.cause
+    own = case.todo or case.rule.todo
+    todo = own if cause is None else f"see {cause.id}. {case.todo or cause.todo}"
     if target.kind in _NAMED and cause is None:
         kind = target.kind.lower()
         space = f" -n {for_shell(target.namespace)}" if target.namespace else ""
