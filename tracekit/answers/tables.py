@@ -10,6 +10,7 @@ from tracekit.answers.endings import ending_of
 from tracekit.answers.evidence import Evidence
 from tracekit.answers.findings import job_failures, waiting
 from tracekit.answers.findings.advice import advice, advice_of
+from tracekit.answers.findings.uncounted import uncounted
 from tracekit.answers.model import Case, Finding
 from tracekit.answers.trace_model import Facts, Job, Pod
 from tracekit.answers.waits import Wait, held_by
@@ -135,7 +136,7 @@ def wait_rows(facts: Facts, findings: Sequence[Finding]) -> Iterator[Row]:
             )  # fmt: skip
         held_up = held_by(facts, job)
         if case is None and not held_up:
-            yield _plain_wait(job)
+            yield _plain_wait(facts, job)
         for held in held_up:
             yield _wait(
                 "Pod", job, held.pod.name, held.pod.uid, held.wait.value, held.since_ns,
@@ -146,17 +147,37 @@ def wait_rows(facts: Facts, findings: Sequence[Finding]) -> Iterator[Row]:
             )  # fmt: skip
 
 
-def _plain_wait(job: Job) -> Row:
-    """What an unfinished Job waits for that no finding is about: its pods, else nobody knows."""
+def _plain_wait(facts: Facts, job: Job) -> Row:
+    """What an unfinished Job waits for that no finding is about: its pods, else its controller."""
     pods = [pod for pod in job.pods if pod.end is None and pod.gone_ns is None]
     running = [pod for pod in pods if pod.ran_at_all]
     since_ns = min((pod.created_ns for pod in running or pods), default=job.created_ns)
-    what = "unknown"
     if running:
         what = "its pods, which run"
     elif pods:
         what = "its pods to start"
+    else:
+        what, since_ns = _next_of_controller(facts, job)
     return _wait("Job", job, job.name, job.uid, what, since_ns, {})
+
+
+def _next_of_controller(facts: Facts, job: Job) -> tuple[str, int]:
+    """What the Job controller has yet to do for a Job without a pod that lives, and since when."""
+    as_of_ns = facts.as_of(job.namespace, "jobs", "pods")
+    if not as_of_ns:
+        return "unknown", job.created_ns
+    if job.spec.get("suspend") is True:
+        return "nothing: it is suspended", job.created_ns
+    for kind in ("SuccessCriteriaMet", "FailureTarget"):
+        if (met := job.last.true(kind)) is not None:
+            since_ns = int(met["last_transition_ns"] or job.last.at_ns)
+            return f"its controller, to end it ({kind})", since_ns
+    if ended := uncounted(facts, job, as_of_ns, for_ns=0):
+        return "its controller, to count pods that ended", ended[0][0]
+    if job.spec.get("parallelism") == 0:
+        return "nothing: parallelism is 0", job.created_ns
+    since_ns = max((pod.over_ns for pod in job.pods), default=job.created_ns)
+    return "its controller, to create pods", since_ns
 
 
 def _wait(

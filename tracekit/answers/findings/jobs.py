@@ -14,7 +14,14 @@ from tracekit.answers.findings.controllers import BACKLOG, Spells, backlog_spell
 from tracekit.answers.findings.cut_short import CUT_SHORT, cut_short
 from tracekit.answers.findings.deletions import HELD_NS, held, invalid_owner
 from tracekit.answers.findings.deletions import RULES as DELETION_RULES
-from tracekit.answers.findings.uncounted import UNCOUNTED, uncounted, uncounted_case
+from tracekit.answers.findings.uncounted import (
+    LOOK_AT_ALL,
+    UNCOUNTED,
+    behind,
+    uncounted,
+    uncounted_case,
+    waits_for_its_turn,
+)
 from tracekit.answers.findings.vanished import VANISHED, vanished
 from tracekit.answers.holders import holder_of
 from tracekit.answers.model import Case, Rule, Severity
@@ -154,7 +161,7 @@ def _unfinished(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
     ):
         return  # that names what it waits for
     stale = uncounted(facts, job, as_of_ns)
-    if stale and not _behind(spells, job.created_ns, facts.end_ns):
+    if stale and not behind(spells, job.created_ns, facts.end_ns):
         yield uncounted_case(facts, job, stale)
         return
     live = [p for p in job.pods if p.end is None and p.deletion_ns is None]
@@ -162,6 +169,8 @@ def _unfinished(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
     if job.spec.get("suspend") is True:
         if age_ns >= BEGIN_NS:
             yield _suspended(facts, job)
+    elif (case := waits_for_its_turn(facts, job, spells)) is not None:
+        yield case
     elif dead and not live and job.spec.get("parallelism") != 0:
         codes = sorted({p.exit["exit_code"] for p in dead if p.exit is not None and p.ended_alone})
         whys = [f"exit code {named([coded(code) for code in codes])}"] if codes else []
@@ -241,9 +250,14 @@ def _not_begun(facts: Facts, job: Job, spells: Spells) -> Case:
         )
     elif bug is None:
         todo = _NO_POD
-    if not job.pods and _behind(spells, job.created_ns, facts.end_ns):
-        why, cause, todo = "its controller was behind (TK207)", BACKLOG, None
     as_of_ns = facts.as_of(job.namespace, "jobs", "pods") or facts.as_of(job.namespace, "jobs")
+    came_ns = min((pod.created_ns for pod in job.pods), default=facts.end_ns)
+    came_late = as_of_ns - came_ns < BEGIN_NS
+    if job.pods and came_late:
+        why, todo = "its controller came late to create its pods", LOOK_AT_ALL
+        detail = f"its first pod came {span(as_of_ns - came_ns)} before the last look"
+    if came_late and behind(spells, job.created_ns, came_ns):
+        why, cause, todo = "its controller was behind (TK207)", BACKLOG, None
     age = span(as_of_ns - job.created_ns)
     detail = f"{age} after its creation at {clock(job.created_ns)}; {detail}"
     case = _plain(NOT_BEGUN, facts, job, f"has not begun: {why}", detail)
@@ -470,7 +484,7 @@ def _overrun(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
         why = "it was not ended when it was looked at"
     elif facts.pause_between(due_ns, until_ns) is not None:
         why = "nobody led when it passed"
-    elif _behind(spells, due_ns, until_ns):
+    elif behind(spells, due_ns, until_ns):
         why, cause = "its controller was behind (TK207)", BACKLOG
     elif not facts.is_whole:
         why = "its controller came late"
@@ -492,11 +506,6 @@ def _overrun(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
         evidence={"deadline_s": seconds, "overrun_s": round((until_ns - due_ns) / NS_PER_S, 3)},
         cause=cause,
     )
-
-
-def _behind(spells: Spells, from_ns: int, until_ns: int) -> bool:
-    """Whether many waited for the Job controller in that time."""
-    return any(since < until_ns and from_ns < until for since, until, _ in spells)
 
 
 def _ending(state: State) -> bool:

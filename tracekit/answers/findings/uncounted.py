@@ -1,7 +1,8 @@
-"""TK439: ended pods that the Job's controller does not count."""
+"""TK439: ended pods that the Job's controller does not count, or has not yet, as it is behind."""
 
 from __future__ import annotations
 
+from tracekit.answers.findings.controllers import BACKLOG, WAIT_NS, Spells
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod
 from tracekit.answers.words import clock, named
@@ -13,18 +14,27 @@ UNCOUNTED = Rule(
     "A pod of an unfinished Job ended 60 s or more before the last look at both, still has the "
     "tracking finalizer and stands in none of the Job's lists, though somebody led or nothing "
     "tells of leaders. Not of Jobs with backoffLimitPerIndex (they keep a failed pod's finalizer "
-    "until its successor is there), nor where the controller was behind (TK207).",
+    "until its successor is there). Where the controller was behind (TK207) it is a consequence of "
+    "that, an info, and told of a Job none of whose pods runs, from 2 s on.",
     "A controller manager that comes back a moment later.",
     "See whether the controller manager runs and leads: kubectl -n kube-system get lease "
     "kube-controller-manager -o yaml; and what its log says of the Job.", rank=9,
 )  # fmt: skip
+#: What to do where the rows of one Job cannot tell whether its controller was behind.
+LOOK_AT_ALL = (
+    "`tracekit diagnose TRACE` tells whether the controller was behind (TK207). If it was not: see "
+    "whether the controller manager runs and leads (kubectl -n kube-system get lease "
+    "kube-controller-manager -o yaml), and what its log says of the Job."
+)
 #: An ended pod is counted within so long, wherever a controller runs. A choice, as TK439 says it: a
 #: controller that is slower for another reason than TK207's is told of falsely.
 _COUNTED_NS = 60 * NS_PER_S
 
 
-def uncounted(facts: Facts, job: Job, as_of_ns: int) -> list[tuple[int, Pod]]:
-    """Ended pods that the Job does not count, with when they ended."""
+def uncounted(
+    facts: Facts, job: Job, as_of_ns: int, *, for_ns: int = _COUNTED_NS
+) -> list[tuple[int, Pod]]:
+    """Ended pods that the Job has not counted for so long, with when they ended, oldest first."""
     if "backoffLimitPerIndex" in job.spec:
         return []
     counted_uids = {
@@ -37,23 +47,57 @@ def uncounted(facts: Facts, job: Job, as_of_ns: int) -> list[tuple[int, Pod]]:
         ends = [int(c["finished_ns"] or 0) for c in pod.last.row["containers"] or ()]
         ended_ns = min(max(ends, default=0) or pod.end.at_ns, pod.end.at_ns)
         led_ns = as_of_ns - facts.led_since(ended_ns, as_of_ns)
-        if led_ns >= _COUNTED_NS and pod.uid not in counted_uids:
+        if led_ns >= for_ns and pod.uid not in counted_uids:
             found.append((ended_ns, pod))
-    return sorted(found, key=lambda entry: entry[0])
+    return sorted(found, key=lambda entry: (entry[0], entry[1].name))
 
 
 def uncounted_case(facts: Facts, job: Job, stale: list[tuple[int, Pod]]) -> Case:
     """The case of a Job with what `uncounted` found."""
     ended_ns, pod = stale[0]
     as_of_ns = facts.as_of(job.namespace, "jobs", "pods")
+    claim = "its controller does not count pods that ended"
+    if not facts.is_whole:
+        claim = "its controller has not counted pods that ended"
     return Case(
         UNCOUNTED,
         job.target,
-        "its controller does not count pods that ended",
+        claim,
         ended_ns,
         as_of_ns,
         f"{named([p.name for _, p in stale])}: {pod.phase} at {clock(ended_ns)}, still not counted "
         f"{span(as_of_ns - ended_ns)} later (as of {clock(as_of_ns)})",
         job.cronjob,
+        severity=None if facts.is_whole else Severity.WARNING,
         evidence={"pods": [p.name for _, p in stale]},
+        todo=None if facts.is_whole else LOOK_AT_ALL,
+    )
+
+
+def behind(spells: Spells, from_ns: int, until_ns: int) -> bool:
+    """Whether many waited for the Job controller in that time."""
+    return any(since < until_ns and from_ns < until for since, until, _ in spells)
+
+
+def waits_for_its_turn(facts: Facts, job: Job, spells: Spells) -> Case | None:
+    """A Job none of whose pods lives, with ended ones that its controller has not come to count."""
+    if any(pod.end is None and pod.deletion_ns is None for pod in job.pods):
+        return None
+    as_of_ns = facts.as_of(job.namespace, "jobs", "pods")
+    found = uncounted(facts, job, as_of_ns, for_ns=WAIT_NS)
+    if not found or not behind(spells, found[0][0], as_of_ns):
+        return None
+    ended_ns = found[0][0]
+    return Case(
+        UNCOUNTED,
+        job.target,
+        "its pods ended, and its controller was behind (TK207)",
+        ended_ns,
+        as_of_ns,
+        f"{named([p.name for _, p in found])}: not counted {span(as_of_ns - ended_ns)} after the "
+        f"first ended at {clock(ended_ns)} (as of {clock(as_of_ns)})",
+        job.cronjob,
+        severity=Severity.INFO,
+        evidence={"pods": [p.name for _, p in found]},
+        cause=BACKLOG,
     )

@@ -6,7 +6,7 @@
 --@ name | its name | never
 --@ uid | its uid; empty when it is not known | never
 --@ job | the Job | never
---@ waits_for | what holds it; `its pods, which run` or `its pods to start` where nothing does; else `unknown` | never
+--@ waits_for | what holds it; `its pods, which run` or `its pods to start` where nothing does; without such pods what its controller has yet to do, from `its controller, to …`; `unknown` where Jobs or pods were not seen | never
 --@ container | the container that holds the pod | a Job, or no one container does
 --@ reason | the reason that the kubelet or the scheduler gives | none was given
 --@ message | the words of whoever holds it | none was given
