@@ -61,9 +61,12 @@ def _write_parquet(rows: pa.Table, out: TextIO) -> None:
 
 
 def _write_table(rows: pa.Table, out: TextIO) -> None:
-    """DuckDB's box on a terminal, one line a row elsewhere."""
+    """DuckDB's box on a terminal, which cuts sentences anywhere; one line a row elsewhere."""
     shown = rows.slice(0, TERMINAL_ROWS) if out.isatty() else rows
-    if out.isatty():
+    last = rows.num_columns - 1
+    if rows.column_names[-1:] == ["comment"]:
+        write_table(rows.column_names, _cells(shown), out, fold={last})
+    elif out.isatty():
         _write_box(shown, out)
     else:
         write_table(rows.column_names, _cells(shown), out, right=_numbers(rows))

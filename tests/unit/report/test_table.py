@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 from collections import Counter
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tracekit.report.rows import interval_text
+from tracekit.report.rows import interval_text, write_rows
 from tracekit.report.table import counted, write_facts, write_table
 
 
@@ -113,3 +114,16 @@ def test_sentences_stand_below_their_rows_where_there_is_no_room(columns) -> Non
         "    a sentence about it, which is as long as such sentences",
         "    are",
     ]
+
+
+def test_what_a_view_means_breaks_between_words(columns) -> None:
+    columns(80)
+    meaning = "How long after its last pod's end the controller said so, on the recorder's clock."
+    names = ["column_name", "column_type", "comment"]
+    out = Terminal()
+    write_rows(
+        pa.table([["accounting_s"], ["TIMESTAMP WITH TIME ZONE"], [meaning]], names), "table", out
+    )
+    lines = out.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert {*meaning.split()} <= {*out.getvalue().split()}
