@@ -74,6 +74,22 @@ def moment_ns(text: str | int, end_ns: int, *, not_before_ns: int | None = None)
     )
 
 
+def looked_ns(text: str, now_ns: int) -> int:
+    """The instant at which somebody looked, in ns since 1970: `now`, or as `moment_ns` reads it.
+
+    Args:
+        text: What a user writes.
+        now_ns: Now, by which times of day and `-10m` are read.
+
+    Raises:
+        UsageError: It is none, or no row of a trace can have it.
+    """
+    at_ns = now_ns if text.strip().lower() == "now" else moment_ns(text, now_ns)
+    if not 0 <= at_ns <= _FURTHEST_NS:
+        raise UsageError(f"{text!r} is no time of a look: name one from 1970 to 2115")
+    return at_ns
+
+
 def is_relative(text: str | int | None) -> bool:
     """Whether what a user names depends on when the record ends: `-10m`, `22:43`, `yesterday`."""
     if not isinstance(text, str):

@@ -21,7 +21,7 @@ from rich.progress import (
 )
 
 from tracekit.base.coverage import scope_of
-from tracekit.base.time_input import moment_ns
+from tracekit.base.time_input import looked_ns
 from tracekit.cli import imports
 from tracekit.cli.completion import complete_file, complete_gates, complete_version
 from tracekit.cli.messages import say, tell
@@ -148,7 +148,7 @@ def _looked_at(at: str | None, files: Sequence[str]) -> int | None:
     now_ns = time.time_ns()
     if at is None:
         return now_ns if "-" in files else None
-    return now_ns if at.strip().lower() == "now" else moment_ns(at, now_ns)
+    return looked_ns(at, now_ns)
 
 
 _WATCH_HELP = """Import list and watch results, one JSON object a line.

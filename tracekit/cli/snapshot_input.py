@@ -11,13 +11,12 @@ import click
 
 from tracekit.base.errors import UsageError
 from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
-from tracekit.base.time_input import moment_ns
+from tracekit.base.time_input import looked_ns
 from tracekit.cli.messages import tell_all
 from tracekit.trace.format.model import HEADER_NAME, TraceHeader
 from tracekit.trace.stores.place import is_url
 
 _STDIN = "-"
-_NOW = "now"
 
 
 def as_trace(word: str, *, at: str | None = None, version: str | None = None) -> str:
@@ -73,7 +72,7 @@ def _looked_at(word: str, at: str | None) -> tuple[int, str]:
     """When the look was, and what is said of a time that nobody named."""
     now_ns = time.time_ns()
     if at is not None:
-        return (now_ns if at.strip().lower() == _NOW else moment_ns(at, now_ns)), ""
+        return looked_ns(at, now_ns), ""
     if word == _STDIN:
         return now_ns, ", now: say --at if it was printed before"
     written_ns = Path(word).stat().st_mtime_ns

@@ -22,6 +22,8 @@ READ: dict[str, tuple[str, int | None]] = {
     "before the epoch": ("1969-12-31T23:59:59Z", -NS_PER_S),
     "a leap day": ("2024-02-29T00:00:00Z", 1_709_164_800 * NS_PER_S),
     "a small t": ("1970-01-01t00:00:00Z", 0),
+    "the year 0 in UTC": ("0001-01-01T00:00:00+23:59", -62_135_683_140 * NS_PER_S),
+    "the year 10000 in UTC": ("9999-12-31T23:59:59-23:59", 253_402_387_139 * NS_PER_S),
     "no leap day": ("2025-02-29T00:00:00Z", None),
     "no such month": ("2025-13-01T00:00:00Z", None),
     "no such hour": ("2025-01-01T24:00:01Z", None),

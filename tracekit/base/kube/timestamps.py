@@ -36,8 +36,13 @@ def parse_rfc3339(text: str) -> int | None:
         return None
     if parsed.tzinfo is None:
         return None
-    seconds = calendar.timegm(parsed.utctimetuple())
-    return seconds * NS_PER_S + int((digits + "000000000")[:9])
+    return _seconds_of(parsed) * NS_PER_S + int((digits + "000000000")[:9])
+
+
+def _seconds_of(at: datetime) -> int:
+    """Seconds since 1970 of a time with an offset; its year may be 0 or 10000 in UTC."""
+    offset = at.utcoffset()
+    return calendar.timegm(at.timetuple()) - (int(offset.total_seconds()) if offset else 0)
 
 
 def format_rfc3339(at_ns: int | None) -> str | None:

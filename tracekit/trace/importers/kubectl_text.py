@@ -160,11 +160,12 @@ def _call(shown: Shown, at_ns: int) -> Call:
 
 def _event(event: ShownEvent, at_ns: int) -> Call:
     age = age_of(event.age or "")
-    latest_ns = at_ns if age is None else at_ns - age[0] * NS_PER_S
-    earliest_ns = None if age is None else latest_ns - age[1] * NS_PER_S
+    # Nothing of a record is from before 1970.
+    latest_ns = max(0, at_ns if age is None else at_ns - age[0] * NS_PER_S)
+    earliest_ns = None if age is None else max(0, latest_ns - age[1] * NS_PER_S)
     return Call(
         _STREAMS[event.kind],
-        max(0, latest_ns),
+        latest_ns,
         msgspec.json.encode(event),
         Origin(not_before_ns=earliest_ns, derived_from=KUBECTL_TEXT, verb="event"),
         namespace=event.namespace,

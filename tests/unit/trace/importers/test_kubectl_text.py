@@ -298,6 +298,8 @@ def test_other_descriptions_are_counted() -> None:
     [
         *(("9s", (9, 1)), ("3m35s", (215, 1)), ("5m", (300, 60)), ("7h30m", (27000, 60))),
         *(("47h", (169200, 3600)), ("2d3h", (183600, 3600)), ("2y35d", (66096000, 86400))),
+        # No time.Duration is longer than 292 years.
+        *(("292y", (292 * 365 * 86400, 365 * 86400)), ("293y", None), ("999999y", None)),
         *(("<unknown>", None), ("", None), ("soon", None), ("1h2m3s", None)),
     ],
 )
@@ -307,6 +309,65 @@ def test_an_age_is_as_exact_as_it_is_printed(text: str, age: tuple[int, int] | N
 
 def test_a_time_that_is_none_is_none() -> None:
     assert moment_of("yesterday") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("Fri, 31 Dec 9999 23:59:59 -2359", "10000-01-01T23:58:59Z"),
+        ("Mon, 01 Jan 0001 00:00:00 +0000", "0001-01-01T00:00:00Z"),
+        ("Sun, 01 Mar 2026 10:00:00 +0130", "2026-03-01T08:30:00Z"),
+    ],
+)
+def test_a_time_is_read_in_its_zone(text: str, moment: str) -> None:
+    assert moment_of(text) == moment
+
+
+EDGES = """\
+Name:           load
+Namespace:      shop
+Parallelism:    1
+Completions:    1
+Start Time:     Fri, 31 Dec 9999 23:59:59 -2359
+Pods Statuses:  0 Active (0 Ready) / 0 Succeeded / {count} Failed
+Events:
+  Type     Reason                Age     From            Message
+  ----     ------                ----    ----            -------
+  Normal   SuccessfulCreate      {age}   job-controller  Created pod: load-x2k4p
+"""
+
+
+@pytest.mark.parametrize("age", ["292y", "9999y", "999999y"])
+@pytest.mark.parametrize("count", ["3", "9" * 5000])
+def test_numbers_of_any_size_are_no_fault(age: str, count: str, tmp_path: Path) -> None:
+    _, trace = imported(EDGES.format(age=age, count=count), tmp_path)
+    looks = rows(trace)
+    assert [row["verb"] for row in sorted(looks, key=lambda row: row["verb"])] == [
+        "describe",
+        "event",
+    ]
+    assert all(row["recv_ns"] >= 0 and (row["not_before_ns"] or 0) >= 0 for row in looks)
+
+
+@pytest.mark.parametrize(
+    "at",
+    [
+        "9999-12-31T23:59:59-23:59",
+        "0001-01-01T00:00:00+23:59",
+        "1969-12-31T23:59:59Z",
+        "-99999999d",
+    ],
+)
+@pytest.mark.parametrize("verb", ["import", "diagnose"])
+def test_nobody_looked_at_a_time_that_no_record_has(
+    verb: str, at: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text(ALL)
+    words = [verb, str(path), f"--at={at}"]
+    code, out, err = said(words + (["-o", str(tmp_path / "t")] if verb == "import" else []), capsys)
+    assert (code, out) == (2, "")
+    assert "is no time of a look: name one from 1970 to 2115" in err
 
 
 #### What is said ####

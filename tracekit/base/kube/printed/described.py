@@ -18,7 +18,7 @@ from tracekit.base.kube.printed.tables import number_of, owned_by_labels
 BEGINS = re.compile(r"^Name: +(\S+)\s*$")
 _FIELD = re.compile(r"^([A-Za-z][\w .()/-]*?):(?:\s+(.*?))?\s*$")
 _STATUSES = re.compile(
-    r"(\d+) (?:Active|Running)(?: \(\d+ Ready\))? / (\d+) Succeeded / (\d+) Failed"
+    r"(\d{1,9}) (?:Active|Running)(?: \(\d+ Ready\))? / (\d{1,9}) Succeeded / (\d{1,9}) Failed"
 )
 _EVENT = re.compile(
     r"^\s+(?P<type>Normal|Warning)\s+(?P<reason>\S+)\s+(?P<age><unknown>|<invalid>|\w+)"
