@@ -506,6 +506,12 @@ def who_else(judgement: Judgement) -> str:
     return "garbage-collector" if judgement.why in COLLECTED else "somebody else"
 
 
+def not_seen(judgement: Judgement) -> str:
+    """What a controller had to do by its rules, and the record does not show."""
+    what = f"had to do {judgement.action}, which is not seen"
+    return f"{what}: {judgement.subject}" if judgement.subject else what
+
+
 def _others(judgements: Iterable[Judgement], actors: Mapping[str, Actor]) -> Iterator[Step]:
     for judgement in judgements:
         rv = int(judgement.resource_version) if judgement.resource_version.isdigit() else None
@@ -517,7 +523,7 @@ def _others(judgements: Iterable[Judgement], actors: Mapping[str, Actor]) -> Ite
             what = _DEEDS.get(judgement.action, f"did {judgement.action} of")
             what = f"{what} {judgement.subject}"
         elif judgement.verdict is Verdict.MISSING:
-            who, what = "job-controller", f"owed {judgement.action}: {judgement.subject}"
+            who, what = "job-controller", not_seen(judgement)
         elif judgement.why.startswith("the orphan worker"):
             who = "job-controller"
             what = f"took the tracking finalizer off {judgement.subject}"

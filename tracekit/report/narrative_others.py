@@ -22,6 +22,7 @@ from tracekit.report.narrative import (
     contradicted,
     field_edit,
     in_order,
+    not_seen,
     who_else,
 )
 
@@ -135,7 +136,7 @@ def _step(judgement: Judgement, by: str | None) -> Step:
         case Verdict.FOREIGN | Verdict.UNKNOWABLE:
             who = by or who_else(judgement)
     if judgement.verdict is Verdict.MISSING:
-        what = f"owed {judgement.action}" + (f": {judgement.subject}" if judgement.subject else "")
+        what = not_seen(judgement)
     else:
         verb = _VERBS.get(judgement.action, f"did {judgement.action} of")
         what = f"{verb} {judgement.subject}".rstrip()
