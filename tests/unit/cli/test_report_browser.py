@@ -252,10 +252,10 @@ def troubles(session_of):  # noqa: F811
 def test_the_culprit_comes_first_and_leads_to_the_job(browser, troubles, tmp_path: Path) -> None:
     open_page(browser, troubles, tmp_path)
     first = browser.find_element(By.CSS_SELECTOR, ".finding")
-    assert first.get_attribute("data-id") == "TK302"
-    assert "480 times were due" in first.text
+    assert first.get_attribute("data-id") == "TK301"
+    assert "no controller manager led for 1 min 25 s" in first.text
     assert "What to do:" in first.text
-    assert "kubernetes/kubernetes#42649" in first.text
+    assert "kubernetes/kubernetes#101148" in first.text
     top = browser.execute_script(
         "return ['findings', 'tiles', 'timeline'].map(id => "
         "document.getElementById(id).getBoundingClientRect().top)"

@@ -12,12 +12,11 @@ from msgspec.structs import replace
 
 from tracekit.answers.evidence import Evidence
 from tracekit.answers.findings import cron_names, cron_runs, cron_stalls
+from tracekit.answers.findings.cron_jumps import TOO_MANY_MISSED, missed_many
 from tracekit.answers.findings.cron_names import REFUSED_NAMES, refused_names
 from tracekit.answers.findings.cron_runs import STALE_ACTIVE, stale_active, starved, twice
 from tracekit.answers.findings.cron_stalls import (
-    MOST_DUE,
     SUSPENDED,
-    due_times,
     hang_advice,
     job_waits,
     stalled,
@@ -37,8 +36,6 @@ from tracekit.check.diff.cron_ticks import UNSEEN
 
 INSTANTIATED = "cronjob.kubernetes.io/instantiate"
 SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
-#: Above so many missed times the controller warns, or up to 1.20 gives up.
-TOO_MANY = 100
 #: A start so long after it was due is late (the polling controller looks every 10 s).
 LATE_NS = 15 * NS_PER_S
 #: A failed Job that goes so soon after its end leaves nobody the time to read its logs.
@@ -59,15 +56,6 @@ NO_LEADER = Rule(
     "Raise startingDeadlineSeconds above the longest pause that you expect, or start by hand: "
     "kubectl create job --from=cronjob/NAME.",
     101148, rank=10,
-)  # fmt: skip
-TOO_MANY_MISSED = Rule(
-    "TK302", "more than 100 starts were missed", Severity.ERROR,
-    "Between lastScheduleTime and the start (or the tick that was not started) lie more than 100 "
-    "times of the schedule. Up to 1.20 the controller then starts nothing until "
-    "startingDeadlineSeconds bounds the list; later it starts only the most recent one.",
-    "A lastScheduleTime that somebody has set by hand: it is read like any other.",
-    "Set startingDeadlineSeconds; make up for what was not run.",
-    42649, rank=9,
 )  # fmt: skip
 DEADLINE = Rule(
     "TK303", "not started within startingDeadlineSeconds", Severity.ERROR,
@@ -360,20 +348,7 @@ def _jumps(facts: Facts, cron: CronJob, jobs: Sequence[Job]) -> Iterator[Case]:
         reading = reading_of(before, facts.generation)
         if not last_ns or reading is None or isinstance(reading[0], EverySchedule):
             continue
-        missed = len(due_times(reading, last_ns, slot_ns - 1))
-        if missed > TOO_MANY:
-            shown = f"{missed:,}" if missed < MOST_DUE else f"more than {MOST_DUE:,}"
-            yield Case(
-                TOO_MANY_MISSED,
-                cron.target,
-                "more than 100 starts were missed, and only the most recent one was made up for",
-                slot_ns,
-                job.first.at_ns,
-                f"{shown} times were due from {clock(last_ns)} on; {job.name} was started for "
-                f"{clock(slot_ns)}",
-                evidence={"missed": missed, "job": job.name, "last_schedule": clock(last_ns)},
-                harm=Harm(missed_runs=missed),
-            )
+        yield from missed_many(cron, job, before, reading, slot_ns)
 
 
 #### Starts at another time ####
