@@ -99,7 +99,8 @@ tracekit sql run.trace --example backoff-cost
 tracekit sql 's3://bucket/night-*' "SELECT trace, count(*) FROM jobs GROUP BY ALL"
 ```
 
-- One query at a time; at the prompt, any number of them, each with its `;`.
+- One query at a time; at the prompt, any number of them, each with its `;`. What is piped in is
+  read as at the prompt; the exit status is 2 if any of it failed.
 - A query can read nothing but these traces and write nothing; `--write` lifts that.
 - A file that is damaged is named on stderr and left out; the rest still answers. So is a trace
   among several whose `trace.json` is damaged. What has lost a part gets no verdicts.

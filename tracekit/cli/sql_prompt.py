@@ -22,7 +22,7 @@ from prompt_toolkit.lexers import PygmentsLexer
 from prompt_toolkit.output import Output
 from pygments.lexers.sql import SqlLexer  # type: ignore[import-untyped]
 
-from tracekit.base.errors import TracekitError
+from tracekit.base.errors import TracekitError, UsageError
 from tracekit.base.home import own_folder
 from tracekit.base.suggest import closest, hint
 from tracekit.cli.messages import say, tell_all, tell_error
@@ -125,7 +125,7 @@ def prompt(
 ) -> None:
     """Read and answer queries until the end of input."""
     if terminal_input is None and not sys.stdin.isatty():
-        Prompt(session, output).answer(sys.stdin.read())
+        _answer_all(Prompt(session, output))
         return
     reader: PromptSession[str] = PromptSession(
         history=_history(),
@@ -152,6 +152,30 @@ def prompt(
         answering.answer(text)
 
 
+def _answer_all(answering: Prompt) -> None:
+    """Answer what is piped in, commands on lines of their own; exit status 2 if any failed."""
+    try:
+        text = sys.stdin.read()
+        text.encode()
+    except UnicodeError as error:
+        raise UsageError("what is piped in is no text: write queries in UTF-8") from error
+    gathered = ""
+    for line in StringIO(text):
+        word = line.strip()
+        is_command = word.startswith(".") or word.rstrip("; ").lower() in _LEAVING
+        if not is_command or (gathered.strip() and not gathered.rstrip().endswith(";")):
+            gathered += line
+            continue
+        answering.answer(gathered)
+        answering.answer(line)
+        gathered = ""
+        if answering.left:
+            break
+    answering.answer(gathered)
+    if answering.failed:
+        raise click.exceptions.Exit(2)
+
+
 class Prompt:
     """What one line (or several, up to `;`) of input does."""
 
@@ -159,6 +183,8 @@ class Prompt:
         self.session = session
         self.output = output
         self.left = False
+        #: Whether anything could not be answered.
+        self.failed = False
         self.paging = sys.stdin.isatty() and sys.stdout.isatty()
         self._printed: set[str] = set(session.problems)
 
@@ -177,6 +203,7 @@ class Prompt:
             for statement in self._statements(text):
                 self._query(statement)
         except TracekitError as error:
+            self.failed = True
             tell_error(error)
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
@@ -184,7 +211,7 @@ class Prompt:
     def _statements(self, text: str) -> list[str]:
         try:
             return statements_of(self.session.connection, text)
-        except duckdb.Error:
+        except (duckdb.Error, TypeError):  # TypeError: a terminal's bytes that are no UTF-8
             return [text]  # running it tells what is wrong, with the line
 
     def _query(self, query: str) -> None:
@@ -207,12 +234,16 @@ class Prompt:
         else:
             click.echo_via_pager(shown)
 
+    def _refuse(self, why: str) -> None:
+        self.failed = True
+        say(why)
+
     def _command(self, name: str, argument: str = "") -> None:
         command = _COMMANDS.get(name)
         if command is None:
             close = closest(name, _COMMANDS)
             hint = f"did you mean {close}?" if close else ".help lists the commands"
-            say(f"there is no command {name}; {hint}")
+            self._refuse(f"there is no command {name}; {hint}")
             return
         command(self, argument.strip())
 
@@ -235,7 +266,7 @@ class Prompt:
             self._print(lambda out: write_table(["COLUMN", "MEANING"], columns, out, fold={1}))
         else:
             close = closest(name, known)
-            say(f"there is no view {name}" + (f"; did you mean {close}?" if close else ""))
+            self._refuse(f"there is no view {name}" + (f"; did you mean {close}?" if close else ""))
 
     def macros(self, _: str) -> None:
         """List the macros."""
@@ -252,7 +283,9 @@ class Prompt:
         known = {example.name: example.sql for example in examples()}
         if name not in known:
             close = closest(name, known)
-            say(f"there is no example {name}" + (f"; did you mean {close}?" if close else ""))
+            self._refuse(
+                f"there is no example {name}" + (f"; did you mean {close}?" if close else "")
+            )
             return
         click.echo(known[name] + "\n")
         self._query(known[name])
@@ -263,7 +296,9 @@ class Prompt:
         if name in kinds:
             self.output = name
         elif name:
-            say(f"there is no format {name}{hint(name, kinds, f'it is one of {_listed(kinds)}')}")
+            self._refuse(
+                f"there is no format {name}{hint(name, kinds, f'it is one of {_listed(kinds)}')}"
+            )
         else:
             click.echo(f"{self.output}; .output FORMAT takes {_listed(kinds)}")
 
@@ -272,7 +307,7 @@ class Prompt:
         if name in ("on", "off"):
             self.paging = name == "on"
         elif name:
-            say(".pager takes on or off")
+            self._refuse(".pager takes on or off")
         else:
             click.echo("on" if self.paging else "off")
 

@@ -130,6 +130,33 @@ def test_the_prompt_reads_statements_from_a_pipe(run, trace: Path, monkeypatch) 
     assert [line for line in out.splitlines() if line in ("one", "two")] == ["one", "two"]
 
 
+def test_a_pipe_has_commands_on_lines_of_their_own(run, trace: Path, monkeypatch) -> None:
+    text = ".output jsonl\nSELECT 1 AS one,\n'.output csv' AS two;\n.output csv\nSELECT 2\n;\nexit\nSELEC"
+    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    code, out, _ = run("sql", trace)
+    assert (code, out) == (0, '{"one":1,"two":".output csv"}\n2\n2\n')
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("SELEC;", "syntax error"),
+        ("SELECT nope; SELECT 3;", "nope"),
+        ("COPY (SELECT 1) TO 'x';", "COPY is not allowed"),
+        (".read /etc/passwd\nSELECT 1;", "there is no command .read"),
+        (".output /nowhere/x\nSELECT 1;", "there is no format"),
+        (".example no", "there is no example"),
+        ("SELECT '\udcff';", "is no text"),
+    ],
+)
+def test_what_is_piped_in_and_fails_is_exit_2(
+    run, trace: Path, monkeypatch, text: str, why: str
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    code, _, err = run("sql", trace)
+    assert (code, why in err, "fault of" in err) == (2, True, False)
+
+
 def test_jobs_filters_and_suggests(run, trace: Path) -> None:
     code, out, _ = run("jobs", trace, "--outcome", "failed", "-o", "json")
     assert code == 0
