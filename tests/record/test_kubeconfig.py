@@ -139,6 +139,19 @@ def test_a_plugin_that_fails_is_named(tmp_path: Path) -> None:
     assert Connection(options).headers()
 
 
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("echo hello", "it printed no ExecCredential"),
+        ("""echo '{"status": {}}'""", "it answers in another apiVersion than "),
+    ],
+)
+def test_why_an_answer_is_none_is_said(tmp_path: Path, body: str, why: str) -> None:
+    path = _write(tmp_path / "config", users={"me": _plugin(tmp_path / "plugin", body)})
+    with pytest.raises(ClusterError, match=rf"gave no token \({why}"):
+        Connection(ConnectOptions(kubeconfig=str(path)))
+
+
 def test_a_plugin_that_hangs_is_ended_and_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

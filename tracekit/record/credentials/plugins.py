@@ -44,7 +44,7 @@ class ExecPlugin(ExecProvider):
         del previous_response  # gone with v1beta1
         interactive = self._mode != "Never" and sys.stdin is not None and sys.stdin.isatty()
         if self._mode == "Always" and not interactive:
-            raise ConfigException(f"exec: the plugin {self.args[0]} needs a terminal")
+            raise _refused("it needs a terminal")
         self.env["KUBERNETES_EXEC_INFO"] = json.dumps(
             {
                 "apiVersion": self.api_version,
@@ -58,12 +58,9 @@ class ExecPlugin(ExecProvider):
         except ValueError:
             credential = None
         if not isinstance(credential, dict) or not isinstance(credential.get("status"), dict):
-            raise ConfigException(f"exec: the plugin {self.args[0]} printed no ExecCredential")
+            raise _refused("it printed no ExecCredential")
         if credential.get("apiVersion") != self.api_version:
-            raise ConfigException(
-                f"exec: the plugin {self.args[0]} answers in another apiVersion than "
-                f"{self.api_version}"
-            )
+            raise _refused(f"it answers in another apiVersion than {self.api_version}")
         return dict(credential["status"])
 
     def _cluster_info(self) -> dict[str, Any]:
@@ -105,8 +102,13 @@ def _ran(command: list[str], *, env: dict[str, str], cwd: str | None, interactiv
     try:
         return plugin(command, env=env, cwd=cwd, interactive=interactive, deadline_s=deadline_s)
     except PluginError as error:
-        _failures.reason = str(error)
-        raise ConfigException(f"exec: {error}") from None
+        raise _refused(str(error)) from None
+
+
+def _refused(reason: str) -> ConfigException:
+    """What the package logs, and `why_none` says."""
+    _failures.reason = reason
+    return ConfigException(f"exec: {reason}")
 
 
 def why_none() -> str | None:
