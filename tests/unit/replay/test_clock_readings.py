@@ -8,8 +8,14 @@ from msgspec.structs import replace
 from tests.unit.controllers.job.counting_world import job
 from tracekit.base.kube.timestamps import NS_PER_S as S
 from tracekit.base.kube.views import Condition, JobStatus
-from tracekit.check.replay.clock_readings import CLOCK_SLACK_NS, not_before_ns, read_by_ns
-from tracekit.check.replay.commit_times import WIDTH_NS
+from tracekit.check.replay.clock_readings import (
+    CLOCK_SLACK_NS,
+    latest_readings,
+    not_before_ns,
+    read_by_ns,
+)
+from tracekit.check.replay.commit_times import HANDLING_NS, WIDTH_NS
+from tracekit.check.replay.history import Revision, Write, WriteKind
 from tracekit.check.replay.run_context import RunContext
 
 WROTE_NS = 1_700_000_000 * S
@@ -41,3 +47,28 @@ def test_no_clock_is_behind_what_it_has_shown(
 def test_times_are_known_less_closely_where_streams_were_late() -> None:
     assert not_before_ns(PROMPT, WROTE_NS) == WROTE_NS - CLOCK_SLACK_NS
     assert not_before_ns(LATE, WROTE_NS) == WROTE_NS - CLOCK_SLACK_NS - WIDTH_NS
+
+
+@pytest.mark.parametrize(
+    ("ahead_ns", "later_ns", "readings"),
+    [
+        (1, 0, [0, 1]),
+        (HANDLING_NS, 0, [0, HANDLING_NS]),
+        (HANDLING_NS + 1, 0, [0]),  # no request takes so long without a word of it
+        (-1, 0, [0]),
+        (1, HANDLING_NS, [0, 1]),  # what it wrote first shows no time
+        (1, HANDLING_NS + 1, [0]),  # the next sync's
+    ],
+)
+def test_what_a_sync_writes_shows_what_it_had_read(
+    ahead_ns: int, later_ns: int, readings: list[int]
+) -> None:
+    due = Condition("FailureTarget", "True", "", "", None, WROTE_NS + ahead_ns)
+    written = replace(job(), status=JobStatus(conditions=(due,)))
+    status = Revision(2, WROTE_NS + later_ns, 2, "MODIFIED", written, None)
+    writes = [
+        Write(WriteKind.POD_DELETE, 1, WROTE_NS, WROTE_NS, "p"),
+        Write(WriteKind.STATUS_UPDATE, 2, WROTE_NS + later_ns, WROTE_NS, "j", job=status),
+    ]
+    found = latest_readings(PROMPT, job(), writes, 0)
+    assert [read_ns - WROTE_NS for read_ns in found] == readings

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from itertools import islice, takewhile
 from typing import Final
 
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.base.kube.views import JobView
+from tracekit.check.replay.commit_times import HANDLING_NS
+from tracekit.check.replay.history import Write, WriteKind
 from tracekit.check.replay.run_context import RunContext
 from tracekit.ports.job.context import SyncClock
 
@@ -31,6 +35,27 @@ def not_before_ns(context: RunContext, at_ns: int) -> int:
     return at_ns - slack_ns(context, at_ns)
 
 
+def latest_readings(
+    context: RunContext, job: JobView, writes: Sequence[Write], first: int
+) -> Iterator[int]:
+    """The latest that a sync on this Job, whose first write is given, can have read from its clock.
+
+    That, and then what its status shows itself, if that is later by no more than a request takes:
+    the clock that is judged on is known by how promptly the quickest renewal of a Lease came, which
+    took some time, too.
+    """
+    wrote_ns = writes[first].recv_ns
+    read_ns = read_by_ns(context, job, wrote_ns)
+    yield read_ns
+    until_ns = wrote_ns + HANDLING_NS
+    soon = takewhile(lambda write: write.recv_ns <= until_ns, islice(writes, first, None))
+    status = next((write for write in soon if write.kind is WriteKind.STATUS_UPDATE), None)
+    if status is not None and status.job is not None:
+        shown_ns = _shown_ns(status.job.view)
+        if read_ns < shown_ns <= until_ns:
+            yield shown_ns
+
+
 def read_by_ns(context: RunContext, job: JobView, wrote_ns: int) -> int:
     """The latest that a sync on this Job can have read from its clock before it wrote.
 
@@ -38,9 +63,13 @@ def read_by_ns(context: RunContext, job: JobView, wrote_ns: int) -> int:
     controller's own, while when it wrote is known only as closely as its clock is. A time that is
     farther ahead is none of this clock: anybody can write a status.
     """
-    status = job.status
-    of_conditions = (condition.last_transition_ns or 0 for condition in status.conditions)
-    shown_ns = max((status.start_ns or 0, *of_conditions))
+    shown_ns = _shown_ns(job)
     if wrote_ns < shown_ns <= wrote_ns + slack_ns(context, wrote_ns):
         return shown_ns
     return wrote_ns
+
+
+def _shown_ns(job: JobView) -> int:
+    """The latest time of the controller's clock that a status shows; 0: none."""
+    of_conditions = (condition.last_transition_ns or 0 for condition in job.status.conditions)
+    return max((job.status.start_ns or 0, *of_conditions))

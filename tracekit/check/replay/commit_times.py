@@ -56,10 +56,10 @@ _UNIT_NS: Final = NS_PER_S
 #: From the time that a request sets to its commit, as far as other times do not tell otherwise. A
 #: choice: a request that took longer dates what came late too early by the rest, never what was
 #: prompt (`hi` bounds it). No record has both times of one write.
-_HANDLING_NS: Final = NS_PER_S // 4
+HANDLING_NS: Final = NS_PER_S // 4
 #: From the time in a renewed Lease to its commit. A choice, as above, and a unit more: the manager
 #: sets it before it sends, and a busy machine may take a second for that.
-_RENEWING_NS: Final = _UNIT_NS + _HANDLING_NS
+_RENEWING_NS: Final = _UNIT_NS + HANDLING_NS
 #: So many dated rows, or renewals of a Lease, tell how far a clock is off.
 _DATED_MIN: Final = 8
 _RENEWALS_MIN: Final = 3
@@ -69,7 +69,7 @@ _SKEW_MAX_NS: Final = 600 * NS_PER_S
 
 #: So wide is the envelope of what came late, where the API server's times tell of it: what is less
 #: late is not told, their unit, and a request's handling.
-WIDTH_NS: Final = LATE_NS + _UNIT_NS + _HANDLING_NS
+WIDTH_NS: Final = LATE_NS + _UNIT_NS + HANDLING_NS
 
 
 class Epoch(Struct, frozen=True):
@@ -498,7 +498,7 @@ def _late(
         if api_ns is not None and rows.watched[row] and rows.own[row] and rows.server_ns[row]:
             # A server whose clock is behind the others sets times that are too old by so much.
             set_ns = max(rows.server_ns[row] + clock.servers_apart_ns, lo_ns[place])
-            hi_ns = min(hi_ns, set_ns + _UNIT_NS + _HANDLING_NS + api_ns)
+            hi_ns = min(hi_ns, set_ns + _UNIT_NS + HANDLING_NS + api_ns)
         if row in renewed_ns:
             hi_ns = min(hi_ns, renewed_ns[row] + _RENEWING_NS)
         if shown_ns[row] - hi_ns < _TOLD_NS or not (rows.watched[row] and in_order[row]):

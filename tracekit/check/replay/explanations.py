@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from tracekit.base.kube.views import JobView
 from tracekit.check.replay.attempts import Attempts, Exhausted
-from tracekit.check.replay.clock_readings import read_by_ns, sync_clock
+from tracekit.check.replay.clock_readings import latest_readings, sync_clock
 from tracekit.check.replay.cuts import Cut, Effort
 from tracekit.check.replay.history import Revision, Write, WriteKind
 from tracekit.check.replay.interruptions import follows
@@ -249,21 +249,22 @@ class CutSearch(Attempts):
     def _at_any_time(self, state: State, cut: Cut, assume: Assumptions) -> Explanation | None:
         asked: set[int] = set()
         tried: set[int] = set()
-        wrote_ns = self.history.writes[state.index].recv_ns
-        queue = [read_by_ns(self.facts.run_context, cut.job.view, wrote_ns)]
-        while queue:
-            now_ns = queue.pop()
-            if now_ns in tried:
-                continue
-            tried.add(now_ns)
-            found, timers = self.attempt(state, cut, now_ns, assume)
-            if found is not None:
-                return found
-            earliest_ns = self.began_after_ns(state, cut) if timers else 0
-            for timer in timers:
-                if timer not in asked and earliest_ns <= timer <= now_ns:
-                    asked.add(timer)
-                    queue.append(timer - 1)
+        context, writes = self.facts.run_context, self.history.writes
+        for latest_ns in latest_readings(context, cut.job.view, writes, state.index):
+            queue = [latest_ns]
+            while queue:
+                now_ns = queue.pop()
+                if now_ns in tried:
+                    continue
+                tried.add(now_ns)
+                found, timers = self.attempt(state, cut, now_ns, assume)
+                if found is not None:
+                    return found
+                earliest_ns = self.began_after_ns(state, cut) if timers else 0
+                for timer in timers:
+                    if timer not in asked and earliest_ns <= timer <= now_ns:
+                        asked.add(timer)
+                        queue.append(timer - 1)
         return None
 
     def on_job(
