@@ -395,7 +395,9 @@ def _todo(job: Job, rule: Rule, pods: list[Pod]) -> str | None:
     never = spec.get("restartPolicy") == "Never"
     if rule in (EXITED, SAME_EXIT):
         advice = _after_exits(job, rule, pods, never=never)
-        gone = bool(pods) and all(pod.gone_ns is not None for pod in pods)
+        # With OnFailure the pod that restarts is deleted before it is Failed.
+        left = pods or [pod for pod in job.pods if pod.phase != "Succeeded"]
+        gone = bool(left) and all(pod.gone_ns is not None for pod in left)
         return (advice or rule.todo).replace(_LOGS, _GONE) if gone else advice
     if rule is EVICTED:
         return _against_disruption(pods, never=never)
