@@ -55,7 +55,7 @@ def missed_many(
         f"{shown} times were due from {clock(last_ns)} on; {job.name} was started for "
         f"{clock(slot_ns)}",
         evidence={"missed": really, "job": job.name, "last_schedule": clock(last_ns)},
-        harm=Harm(missed_runs=really),
+        harm=Harm(missed_runs=really) if really else Harm(objects=1),
     )
     if really > TOO_MANY:
         yield case
