@@ -50,7 +50,7 @@ class PodWait(Struct, frozen=True):
 #: So long beside one that ended well a container does work of its own. A choice: Kubernetes has no
 #: such limit. With less a container that finishes up is called a sidecar, with more only later.
 SIDECAR_NS = 300 * NS_PER_S
-_CONFIGURATION = (
+CONFIGURATION = (
     "CreateContainerConfigError", "CreateContainerError", "RunContainerError",
     "PreCreateHookError", "PreStartHookError", "PostStartHookError", "CreatePodSandboxError",
 )  # fmt: skip
@@ -162,7 +162,7 @@ def _by_containers(facts: Facts, pod: Pod) -> PodWait | None:
         fails = reason == "CrashLoopBackOff" or (container["init"] and restarts and code)
         if not waiting and restarts >= _RESTARTS and note.get("exit_code"):
             fails, code = True, note["exit_code"]
-        if waiting and reason in _CONFIGURATION:
+        if waiting and reason in CONFIGURATION:
             wait = Wait.CONFIGURATION
         elif fails:
             wait = Wait.INIT_FAILS if container["init"] else Wait.CRASHES

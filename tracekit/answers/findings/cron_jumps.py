@@ -13,10 +13,8 @@ from tracekit.answers.trace_model import CronJob, Job, State
 from tracekit.answers.words import clock
 from tracekit.base.cron import Schedule
 from tracekit.base.cron.zones import Zone
+from tracekit.versions.constants import CRON_MISSED_RUNS_MAX
 
-#: Above so many missed times the controller warns, or up to 1.20 gives up.
-#: Upstream: pkg/controller/cronjob/utils.go.
-TOO_MANY = 100
 TOO_MANY_MISSED = Rule(
     "TK302", "more than 100 starts were missed", Severity.ERROR,
     "Between lastScheduleTime and the start (or the tick that was not started) lie more than 100 "
@@ -41,7 +39,7 @@ def missed_many(
     """A start before which its controller counts more than 100 missed ones, if they truly were."""
     last_ns = before.row["last_schedule_ns"]
     missed = len(due_times(reading, last_ns, slot_ns - 1))
-    if missed <= TOO_MANY:
+    if missed <= CRON_MISSED_RUNS_MAX:
         return
     known_ns = _last_known_run(cron, before)
     really = len(due_times(reading, max(last_ns, known_ns), slot_ns - 1))
@@ -57,7 +55,7 @@ def missed_many(
         evidence={"missed": really, "job": job.name, "last_schedule": clock(last_ns)},
         harm=Harm(missed_runs=really) if really else Harm(objects=1),
     )
-    if really > TOO_MANY:
+    if really > CRON_MISSED_RUNS_MAX:
         yield case
         return
     yield replace(

@@ -12,7 +12,7 @@ from tracekit.answers.remedies import of_pull
 from tracekit.answers.trace_model import Facts, Job, Pod
 from tracekit.answers.words import clock
 
-_PULLS = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull",
+PULLS = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull",
           "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed")  # fmt: skip
 #: A choice: so much of a message stands in the detail; the evidence has all of it.
 _MESSAGE_CHARS = 200
@@ -44,8 +44,8 @@ def unpulled(job: Job) -> Unpulled | None:
             continue
         # The others of the pod wait for it: the kubelet says PodInitializing of them.
         last = [c for c in pod.last.row["containers"] or () if c["state"] == "waiting"] or waits
-        found = next((c for c in last if c["reason"] in _PULLS), None)
-        if found is None and waits[-1]["reason"] in _PULLS:
+        found = next((c for c in last if c["reason"] in PULLS), None)
+        if found is None and waits[-1]["reason"] in PULLS:
             found = waits[-1]
         if found is not None:
             return Unpulled(pod, str(found["name"]), str(found["reason"]))

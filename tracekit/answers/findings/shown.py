@@ -6,13 +6,16 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from tracekit.answers.findings.pulls import PULLS
 from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.remedies import of_kubelet, of_pull, of_scheduler
 from tracekit.answers.trace_model import Facts, Seen
+from tracekit.answers.waits import CONFIGURATION
 from tracekit.answers.words import clock, counted
 from tracekit.base.kube.printed.ages import age_of
 from tracekit.base.kube.printed.model import Shown, ShownContainer, ShownEvent
 
+#: A choice: so much of a message stands in the detail of a finding.
 _MESSAGE_CHARS = 300
 _BESIDE = (
     "Print what has states: `kubectl get cronjobs,jobs,pods,events -A -o yaml`, and diagnose that."
@@ -64,20 +67,7 @@ _FAILS = frozenset(
         "MaxFailedIndexesExceeded",
     }
 )  # fmt: skip
-#: Reasons of the kubelet: pkg/kubelet/images/types.go, kuberuntime/kuberuntime_container.go.
-_PULLS = frozenset(
-    {
-        "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull",
-        "ImageInspectError", "RegistryUnavailable",
-    }
-)  # fmt: skip
-_STARTS = frozenset(
-    {
-        "CreateContainerConfigError", "CreateContainerError", "RunContainerError",
-        "ContainerCannotRun", "StartError", "PreCreateHookError", "PreStartHookError",
-        "PostStartHookError", "CreatePodSandboxError",
-    }
-)  # fmt: skip
+_STARTS = frozenset({*CONFIGURATION, "ContainerCannotRun", "StartError"})
 _ENDS = frozenset({"Error", "CrashLoopBackOff", "OOMKilled", "DeadlineExceeded", "Failed"})
 #: Of the pod as a whole: a node took it, lost it or did not admit it.
 _NODES = frozenset(
@@ -220,7 +210,7 @@ def _pod(facts: Facts, one: _Object, last: Shown) -> Iterator[Case]:
 
 def _todo(reason: str, message: str) -> str | None:
     plain = reason.removeprefix("Init:")
-    if plain in _PULLS:
+    if plain in PULLS:
         return of_pull(f"{plain} {message}")
     if plain in _STARTS:
         return of_kubelet(message)
@@ -251,7 +241,7 @@ def _pod_trouble(last: Shown) -> str | None:
 def _is_trouble(status: str) -> bool:
     plain = status.removeprefix("Init:")
     return (
-        plain in _PULLS
+        plain in PULLS
         or plain in _STARTS
         or plain in _ENDS
         or plain in _NODES

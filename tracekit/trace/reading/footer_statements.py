@@ -24,6 +24,7 @@ from tracekit.trace.format.seal import DamageError
 _BLOOM_HEADER = re.compile(
     rb"\x15([\x80-\xff]{0,4}[\x00-\x7f])\x1c\x1c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\0", re.DOTALL
 )
+#: As much of a file as has it: the longest is of 19 bytes.
 _BLOOM_HEADER_BYTES = 32
 
 

@@ -15,7 +15,8 @@ from tracekit.base.kube.printed.tables import Head, head_of, headless, row_of
 
 _COMMAND = re.compile(r"\b(?:kubectl|oc|k)\s+(?:\S+\s+)*?(?:get|describe)\b")
 _NAMESPACE = re.compile(r"(?:\s-n|\s--namespace)[= ]\s*([a-z0-9][a-z0-9-]*)")
-#: So long a description is none.
+#: After so many lines a description ends. A choice: it bounds what is held of one; kubectl's have
+#: hundreds.
 _LINES_MAX = 20_000
 
 Item = Shown | ShownEvent | LeftOut
