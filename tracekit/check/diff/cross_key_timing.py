@@ -111,8 +111,8 @@ class TimingResult(Struct):
             return judgement
         if found.doubt:
             return replace(judgement, why=f"{judgement.why}; {found.doubt}", ambiguous=True)
-        summary = replace(judgement, verdict=found.verdict, why=f"{found.why}; {judgement.why}")
-        return summary if found.lacks is None else unknowable(summary, found.lacks)
+        timed = replace(judgement, verdict=found.verdict, why=f"{found.why}; {judgement.why}")
+        return timed if found.lacks is None else unknowable(timed, found.lacks)
 
 
 class TimingSummary(Struct, frozen=True):
@@ -286,10 +286,10 @@ class CrossKeyTiming:
                 proof is not None
                 and left_by.setdefault(_object(pending), pending.back) == pending.back
             ):
-                summary = replace(pending.judgement, why=f"{pending.judgement.why}; {proof}")
+                proven = replace(pending.judgement, why=f"{pending.judgement.why}; {proof}")
                 width_ns = run_context.width_ns(pending.certain_ns)
                 lacks = _lacks(process, pending, until_ns, width_ns)
-                missing.append(summary if lacks is None else unknowable(summary, lacks))
+                missing.append(proven if lacks is None else unknowable(proven, lacks))
                 if pending.rest:
                     where = pending.judgement.object
                     went_on[where.namespace, where.name] = missing[-1]

@@ -206,11 +206,11 @@ class TtlJudge:
         for stray in self._stray:
             for pending in missing:
                 if 0 <= stray.time_ns - pending.time_ns <= CALL_LATENCY_NS + CLOCK_SLACK_NS:
-                    due = f"{pending.object.namespace}/{pending.object.name}, due at "
+                    due = f"{pending.object.namespace}/{pending.object.name}"
                     why = (
-                        f"{stray.why}; yet {due}"
-                        f"{rfc3339(pending.time_ns)}, was not deleted: a user's deletion, or this "
-                        "controller's of the wrong Job, which only an audit log tells"
+                        f"{stray.why}; yet {due}, due at {rfc3339(pending.time_ns)}, was not "
+                        "deleted: a user's deletion, or this controller's of the wrong Job, which "
+                        "only an audit log tells"
                     )
                     reason = Reason.NOT_RECORDED
                     verdict = Verdict.UNKNOWABLE
