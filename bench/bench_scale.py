@@ -4,7 +4,7 @@
 
 The trace is simulated: small Jobs in many namespaces, and one Job with a tenth of all rows, which
 no crew can divide. Printed for each crew: wall time, CPU seconds of the parent (the serial share:
-opening, planning, merging, sweep) and of the workers' judging, the bytes that come back beside
+opening, planning, merging, timing) and of the workers' judging, the bytes that come back beside
 those of the trace, and the efficiency: the wall time of one process without a crew over (wall time
 x processes). Wall times mean something on a quiet machine only; CPU seconds say how much work
 there was. All crews must give the same digest, or the exit status is 1.

@@ -53,7 +53,7 @@ class PodGcJudge:
     """Collects the pods that ended, and compares those that went with those that stayed."""
 
     context: RunContext
-    sweep: CrossKeyTiming
+    cross_key: CrossKeyTiming
     threshold: int
     pods: list[EndedPod] = field(default_factory=list)
 

@@ -50,7 +50,7 @@ def _is_plain(again: KeyReplay, sync: Explanation) -> bool:
     """Whether handlers kept up, caches were fresh, and the same syncs wrote the same."""
     other = next((found for found in again.syncs if found.writes == sync.writes), None)
     odd = any(found.silent or found.handlers_behind for found in again.syncs)
-    return other is not None and other.stale is None and not odd and not again.apart
+    return other is not None and other.stale is None and not odd and not again.without_sync
 
 
 def opened(name: str, folder: Path) -> tuple[TraceReader, JobRules]:

@@ -26,7 +26,7 @@ from tracekit.check.replay.history import Revision, build_history
 from tracekit.check.replay.key_facts import KeyEvidence
 from tracekit.check.replay.run_context import RunContext
 from tracekit.check.replay.search import KeyWalker
-from tracekit.check.replay.search_state import Apart
+from tracekit.check.replay.search_state import WithoutSync
 from tracekit.ports.actions import Outcome
 from tracekit.ports.job.memory import JobMemory, PodExpectations
 from tracekit.ports.job.orphans import sync_orphan_pod
@@ -209,7 +209,7 @@ def test_the_orphan_queue_takes_finalizers_off() -> None:
     found = build_history("default", "demo", jobs, seen, ())
     facts = KeyEvidence(found, RULES, RunContext(5 * NS_PER_S))
     replayed = KeyWalker(facts, dict).run()
-    assert [(write.uid, why) for _, write, why, _ in replayed.of(Apart.ORPHAN_WORKER)] == [
+    assert [(write.uid, why) for _, write, why, _ in replayed.of(WithoutSync.ORPHAN_WORKER)] == [
         ("a", "the pod's Job is gone")
     ]
 

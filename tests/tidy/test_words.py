@@ -24,6 +24,9 @@ PRIVATE_WORDS = {
     "lives": "lifetimes",
     "hands": "user edits",
     "grudge": "a reason",
+    "sweep": "cross-key timing",
+    "sweeps": "cross-key timing",
+    "hurried": "an early candidate",
 }
 #: Those that are no English for what they meant; the others are plain words in a sentence.
 NEVER = ("untold", "hunch", "hunches", "crew")

@@ -66,7 +66,7 @@ class Engine:
         self._kept: dict[tuple[str, str], KeyJudgement] = {}
         self._of_jobs: DiffReport | None = None
         self._of_others: list[Judgement] = []
-        self._sweeps: tuple[CrossKeyTiming, ...] = ()
+        self._cross_keys: tuple[CrossKeyTiming, ...] = ()
         self._executor = executor
         self._place = place
 
@@ -118,9 +118,9 @@ class Engine:
         """The CronJob controller of the era, in the zone of its process."""
         return CronRunner(CronJobEra.of(self.era), load_zone(self.era.process_zone))
 
-    def _others(self, sweep: CrossKeyTiming) -> Others:
+    def _others(self, cross_key: CrossKeyTiming) -> Others:
         """The judges of the other controllers, which the Jobs' histories are handed on to."""
-        return Others(Scope(self.era, self._whole_context, sweep))
+        return Others(Scope(self.era, self._whole_context, cross_key))
 
     @cached_property
     def _pieces(self) -> PartitionedJudge | None:
@@ -143,16 +143,16 @@ class Engine:
         if self._pieces is not None:
             self._pieces.judge_into(sink, self._as_recorded)
             return
-        sweep = CrossKeyTiming()
-        others = self._others(sweep)
+        cross_key = CrossKeyTiming()
+        others = self._others(cross_key)
         with collecting_rarely():
             for judged in self._judged_keys(others.passing(self._groups())):
-                sweep.add(judged.timing)
+                cross_key.add(judged.timing)
                 others.job(judged.replay.history)
                 sink.job((judged.replay.history.namespace, judged.replay.history.name))
                 for judgement in judged.judgements:
                     sink.take(self._as_recorded(judgement))
-            found = self._recheck(sweep.settled(self.run_context))
+            found = self._recheck(cross_key.settled(self.run_context))
             again = sink.again(found.keys)
             groups = self._groups() if again else ()
             for judged in self._judged_keys(groups, again):
@@ -197,8 +197,8 @@ class Engine:
     def _judge_jobs(self, keep: tuple[str, str] | None = None) -> DiffReport:
         """Judge all Jobs, and keep the replay of one."""
         if self._of_jobs is None:
-            sweep = CrossKeyTiming()
-            others = self._others(sweep)
+            cross_key = CrossKeyTiming()
+            others = self._others(cross_key)
 
             def seen(judged: KeyJudgement) -> None:
                 others.job(judged.replay.history)
@@ -211,18 +211,25 @@ class Engine:
                     JobRules.of(self.era),
                     self.run_context,
                     observations=self._reader.rows,
-                    sweep=sweep,
+                    cross_key=cross_key,
                     seen=seen,
                     again=self._recheck,
                 )
                 self._of_others = others.report()
-                self._sweeps = (sweep, *(judge.sweep for judge in others.judges.values()))
+                self._cross_keys = (
+                    cross_key,
+                    *(judge.cross_key for judge in others.judges.values()),
+                )
         return self._of_jobs
 
     def calls_ns(self, controller: str) -> list[int]:
         """When a controller was seen to make a call, in order."""
         self._judge_jobs()
-        return next(sweep.calls_ns for sweep in self._sweeps if sweep.controller == controller)
+        return next(
+            cross_key.calls_ns
+            for cross_key in self._cross_keys
+            if cross_key.controller == controller
+        )
 
     def found(self, report: DiffReport, controllers: Collection[str]) -> None:
         """Put into a report all that is found of some controllers, by time."""

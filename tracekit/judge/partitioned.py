@@ -147,9 +147,9 @@ class JudgeUnits(Struct, frozen=True):
         begun_ns = process_time_ns()
         load_plugins()
         rules, jobs = JobRules.of(self.era), self.context.watching("jobs", "pods")
-        sweep, failures = CrossKeyTiming(), list[Failure]()
+        cross_key, failures = CrossKeyTiming(), list[Failure]()
         judged_jobs, judgements = list[Key](), list[Judgement]()
-        others = Others(Scope(self.era, self.context, sweep, frozenset(unit.cron_jobs)))
+        others = Others(Scope(self.era, self.context, cross_key, frozenset(unit.cron_jobs)))
         written_ns = jobs.written_ns
         for history in histories(others.passing(groups), frozenset(unit.jobs), written_ns):
             key = (history.namespace, history.name)
@@ -161,7 +161,7 @@ class JudgeUnits(Struct, frozen=True):
                 failures.append(Failure(*key, f"{type(error).__name__}: {error}"))
                 continue
             others.job(history)
-            sweep.add(judged.timing)
+            cross_key.add(judged.timing)
             judged_jobs.append(key)
             judgements += judged.judgements
         summary = others.summary()
@@ -169,7 +169,7 @@ class JudgeUnits(Struct, frozen=True):
         clock = self.context.clock  # these go on as rows, and nobody builds them again
         rest = [as_recorded(j, clock) for j in judgements if not (self.built or j.divergent)]
         spent_ns = process_time_ns() - begun_ns
-        found = Found(judged_jobs, kept, sweep.summary(), summary, failures, spent_ns)
+        found = Found(judged_jobs, kept, cross_key.summary(), summary, failures, spent_ns)
         return encoded(found, rest)
 
 
@@ -233,11 +233,11 @@ class PartitionedJudge:
 
     def judge_into(self, sink: Sink, as_recorded: Callable[[Judgement], Judgement]) -> None:
         """Judge all of the trace; the sink is told what one process would tell it."""
-        sweep = CrossKeyTiming()
+        cross_key = CrossKeyTiming()
         with self._tasks() as tasks:
-            others = Others(Scope(self.era, self.context, sweep))
+            others = Others(Scope(self.era, self.context, cross_key))
             for found, rest in self._run(tasks, built=False):
-                sweep.merge(found.summary)
+                cross_key.merge(found.summary)
                 others.merge(found.others)
                 for job in found.jobs:
                     sink.job(job)
@@ -253,7 +253,7 @@ class PartitionedJudge:
         def groups() -> Iterator[RowGroup]:
             return on_clock(self.reader.groups(COLUMNS), jobs.clock)
 
-        settled = recheck(sweep.settled(jobs), groups, JobRules.of(self.era), jobs)
+        settled = recheck(cross_key.settled(jobs), groups, JobRules.of(self.era), jobs)
         for found, _ in self._again(sink.again(settled.keys)):
             for judgement in found.judgements:
                 sink.change(judgement, as_recorded(settled.of(judgement)))

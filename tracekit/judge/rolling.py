@@ -209,17 +209,17 @@ class RollingJudge:
 
     def _settled(self, run_context: RunContext) -> Iterator[tuple[_Known, Judgement]]:
         """What was not said yet, with what the process as a whole tells of it."""
-        sweep = self._past.copy()
+        cross_key = self._past.copy()
         ttl = TtlJudge(
-            self._ttl_era, run_context.watching("jobs"), sweep.beside("ttl", self._past_ttl)
+            self._ttl_era, run_context.watching("jobs"), cross_key.beside("ttl", self._past_ttl)
         )
         if self._ttl_runs:
             ttl.take(TtlOfKey(runs=True))
         for known in self._known.values():
-            sweep.add(known.timing)
+            cross_key.add(known.timing)
             ttl.take(known.ttl)
         context = run_context.watching("jobs", "pods")
-        found = sweep.settled(context)
+        found = cross_key.settled(context)
         found = recheck(found, lambda: self._groups(found.contradicted), self._rules, context)
         for known in self._known.values():
             for judgement in known.judgements:
@@ -319,11 +319,11 @@ def _since(timing: KeyTiming, from_ns: int) -> KeyTiming:
     return KeyTiming(
         tuple(service for service in timing.services if service.served_ns > from_ns),
         tuple(at_ns for at_ns in timing.calls_ns if at_ns > from_ns),
-        tuple(hurried for hurried in timing.hurried if hurried.at_ns > from_ns),
+        tuple(early for early in timing.early_candidates if early.at_ns > from_ns),
         timing.pending,
         tuple(seen for seen in timing.seen if seen.at_ns > from_ns),
         tuple(behind for behind in timing.behind if behind.at_ns > from_ns),
-        tuple(at_ns for at_ns in timing.apart_ns if at_ns > from_ns),
+        tuple(at_ns for at_ns in timing.serial_ns if at_ns > from_ns),
     )
 
 
@@ -339,7 +339,7 @@ def _ttl_since(found: TtlOfKey, from_ns: int) -> TtlOfKey:
 def _past(timing: KeyTiming) -> KeyTiming:
     """What a key tells of the process, with nothing to be said of the key itself."""
     services = tuple(replace(service, judged=False) for service in timing.services)
-    return replace(timing, services=services, hurried=(), pending=(), behind=())
+    return replace(timing, services=services, early_candidates=(), pending=(), behind=())
 
 
 def _of_jobs(table: pa.Table) -> pa.Table:

@@ -10,7 +10,7 @@ from tests.support.traces import import_log
 from tracekit.check.replay.feed import COLUMNS, histories
 from tracekit.check.replay.key_facts import KeyEvidence
 from tracekit.check.replay.search import KeyWalker
-from tracekit.check.replay.search_state import Apart, Explanation, KeyReplay
+from tracekit.check.replay.search_state import Explanation, KeyReplay, WithoutSync
 from tracekit.judge.judged import resolve_era
 from tracekit.judge.run_context import run_context_of
 from tracekit.versions.job import JobRules
@@ -30,9 +30,9 @@ WAYS = {
     ("sync-of-seconds", "k007-29922035"): "sync sync sync foreign",
 }
 WITHOUT_SYNC = {
-    Apart.FOREIGN: "foreign",
-    Apart.ORPHAN_WORKER: "orphans",
-    Apart.UNKNOWABLE: "unknowable",
+    WithoutSync.FOREIGN: "foreign",
+    WithoutSync.ORPHAN_WORKER: "orphans",
+    WithoutSync.UNKNOWABLE: "unknowable",
 }
 
 
@@ -48,7 +48,7 @@ def test_each_write_is_taken_for_what_it_was(record: str, job: str, tmp_path: Pa
 def way(replay: KeyReplay) -> str:
     """What made the writes, in the order of the first write of each."""
     steps = [(sync.writes[0].index, kind(sync)) for sync in replay.syncs]
-    steps += [(apart.write.index, WITHOUT_SYNC[apart.reason]) for apart in replay.apart]
+    steps += [(found.write.index, WITHOUT_SYNC[found.reason]) for found in replay.without_sync]
     return " ".join(step for _, step in sorted(steps))
 
 

@@ -25,10 +25,10 @@ def missing(controller: str, action: str, late: str) -> list[Judgement]:
     """What is told as left undone for 20 s, where a stream is late by as much."""
     ref = ObjectRef("CronJob", "ns", "name", "uid")
     pending = Judgement(controller, ref, action, Verdict.MISSING, END_NS, "1", "it", "demanded")
-    sweep = CrossKeyTiming(controller)
-    sweep.add(KeyTiming((), (), (), (PendingAction(DUE_NS, pending),), (), ()))
+    cross_key = CrossKeyTiming(controller)
+    cross_key.add(KeyTiming((), (), (), (PendingAction(DUE_NS, pending),), (), ()))
     context = RunContext(END_NS, seen_rv={late: 5}, written_ns={5: DUE_NS})
-    return sweep.settled(context).missing
+    return cross_key.settled(context).missing
 
 
 @pytest.mark.parametrize(("controller", "action"), SHOWN_IN)

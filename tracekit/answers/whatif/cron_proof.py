@@ -26,7 +26,7 @@ from tracekit.check.replay.cron_runner import CronRunner
 from tracekit.check.replay.cron_search import CronExplanation, Unexplained
 from tracekit.check.replay.history import Revision
 from tracekit.check.replay.run_context import RunContext
-from tracekit.check.replay.search_state import Apart, WriteWithoutSync
+from tracekit.check.replay.search_state import WithoutSync, WriteWithoutSync
 from tracekit.ports.cronjob.actions import (
     Answer,
     CreateJob,
@@ -122,7 +122,7 @@ class CronKeyProof:
                 continue
             why = "the record's own rules do not explain all that was observed"
             if isinstance(entry, WriteWithoutSync):
-                if entry.reason is Apart.FOREIGN:
+                if entry.reason is WithoutSync.FOREIGN:
                     continue
                 why = entry.why or "a write that the record cannot tell of"
             write = entry.writes[0] if isinstance(entry, CronExplanation) else entry.write

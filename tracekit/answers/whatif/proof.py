@@ -32,7 +32,7 @@ from tracekit.check.replay.handlers import PodHandlers
 from tracekit.check.replay.history import Revision
 from tracekit.check.replay.recorded_api import Assumptions
 from tracekit.check.replay.rerun import Course, Rerunner
-from tracekit.check.replay.search_state import Apart, Explanation, KeyReplay
+from tracekit.check.replay.search_state import Explanation, KeyReplay, WithoutSync
 from tracekit.ports.job.memory import JobMemory
 from tracekit.versions.job import JobRules
 
@@ -101,12 +101,12 @@ class KeyProof:
                 self._step(before, sync)
             before = sync
         self._after(before)
-        for apart in replay.of(Apart.UNKNOWABLE):
-            job = apart.write.job
-            owner = apart.write.pod.view.controller if apart.write.pod is not None else None
+        for unsynced in replay.of(WithoutSync.UNKNOWABLE):
+            job = unsynced.write.job
+            owner = unsynced.write.pod.view.controller if unsynced.write.pod is not None else None
             uid = job.view.uid if job is not None else owner.uid if owner is not None else ""
             if uid in self.proofs and not self.proofs[uid].lost:
-                self.proofs[uid].lost = apart.why or "a write that the record cannot tell of"
+                self.proofs[uid].lost = unsynced.why or "a write that the record cannot tell of"
         return self.proofs
 
     @property

@@ -29,7 +29,7 @@ from tracekit.base.kube.views import (
     PodView,
 )
 from tracekit.check.replay.history import History, Revision, Write
-from tracekit.check.replay.search_state import Apart, KeyReplay
+from tracekit.check.replay.search_state import KeyReplay, WithoutSync
 from tracekit.model.cluster.api_server import Refusal
 from tracekit.model.cluster.pod_life import Slot
 from tracekit.model.simulate.world import (
@@ -86,7 +86,7 @@ def job_worlds(replay: KeyReplay) -> Iterator[JobWorld]:
     by_uid: dict[str, list[Revision[JobView]]] = {}
     for revision in history.jobs:
         by_uid.setdefault(revision.view.uid, []).append(revision)
-    foreign = {apart.write.uid: apart.write for apart in replay.of(Apart.FOREIGN)}
+    foreign = {unsynced.write.uid: unsynced.write for unsynced in replay.of(WithoutSync.FOREIGN)}
     for uid, revisions in by_uid.items():
         world = JobWorld(revisions[0].view)
         if revisions[0].type != "ADDED":

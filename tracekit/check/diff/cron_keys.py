@@ -14,7 +14,7 @@ from tracekit.check.replay.cron_search import CronEntry, CronExplanation
 from tracekit.check.replay.feed import RowGroup
 from tracekit.check.replay.history import EventRow, History, Revision, Write, written_in_time
 from tracekit.check.replay.run_context import RunContext
-from tracekit.check.replay.search_state import Apart, WriteWithoutSync
+from tracekit.check.replay.search_state import WithoutSync, WriteWithoutSync
 
 
 @dataclass(slots=True)
@@ -82,5 +82,5 @@ class CronReplay(NamedTuple):
         for index in self.foreign:
             yield self.history.writes[index]
         for entry in self.entries:
-            if isinstance(entry, WriteWithoutSync) and entry.reason is Apart.FOREIGN:
+            if isinstance(entry, WriteWithoutSync) and entry.reason is WithoutSync.FOREIGN:
                 yield entry.write

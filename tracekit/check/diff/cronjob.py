@@ -57,7 +57,7 @@ from tracekit.check.replay.history import EventRow, Revision, Write, WriteKind
 from tracekit.check.replay.interruptions import cut_off
 from tracekit.check.replay.reported_events import EVENT_LAG_NS
 from tracekit.check.replay.run_context import INFORMER_LAG_NS, RunContext
-from tracekit.check.replay.search_state import Apart, WriteWithoutSync
+from tracekit.check.replay.search_state import WithoutSync, WriteWithoutSync
 from tracekit.check.verdict import Judgement, ObjectRef, Reason, Verdict
 from tracekit.ports.cronjob.actions import CreateJob, DeleteJob, UpdateCronJobStatus
 from tracekit.ports.cronjob.body import scheduled_ns_of_name
@@ -88,7 +88,7 @@ class CronJobJudge(CronJobKeys):
     """Judges the CronJobs of a trace."""
 
     #: What the CronJobs tell of the process; it shares the informers with other controllers'.
-    sweep: CrossKeyTiming = field(default_factory=CrossKeyTiming)
+    cross_key: CrossKeyTiming = field(default_factory=CrossKeyTiming)
     #: The CronJobs that are judged, as (namespace, name); None: all.
     only: Collection[tuple[str, str]] | None = None
     _judgements: list[Judgement] = field(default_factory=list)
@@ -101,19 +101,19 @@ class CronJobJudge(CronJobKeys):
         judged = CronKeyJudge(history, self.runner, self.context)
         judged.run()
         self._judgements += judged.found
-        self.sweep.add(judged.timing)
+        self.cross_key.add(judged.timing)
         self._cron_jobs += 1
 
     def summary(self) -> CronJobsSummary:
         """What was found of its CronJobs, once all of them were taken in."""
         self.enter(None)
-        return CronJobsSummary(self._judgements, self._cron_jobs, self.sweep.summary())
+        return CronJobsSummary(self._judgements, self._cron_jobs, self.cross_key.summary())
 
     def merge(self, summary: CronJobsSummary) -> None:
         """Take in what was found of other CronJobs."""
         self._judgements += summary.judgements
         self._cron_jobs += summary.cron_jobs
-        self.sweep.merge(summary.summary)
+        self.cross_key.merge(summary.summary)
 
     def report(self) -> list[Judgement]:
         """The judgements of all CronJobs, once everything was taken in."""
@@ -126,7 +126,7 @@ class CronJobJudge(CronJobKeys):
             pass_ns = throttle.wait_ns(max(0, calls - int(throttle.burst)), 0)
             rest_ns = CRON_POLL_PERIOD_NS
             pace = Pace(rest_ns + 2 * pass_ns, pass_ns, rest_ns, passes=True)
-        settled = self.sweep.settled(self.context, pace)
+        settled = self.cross_key.settled(self.context, pace)
         return [*map(settled.of, self._judgements), *settled.missing]
 
 
@@ -161,7 +161,7 @@ class CronKeyJudge:
                     for write in entry.writes:
                         self._explained(write, entry)
                 case WriteWithoutSync():
-                    foreign = entry.reason is Apart.FOREIGN
+                    foreign = entry.reason is WithoutSync.FOREIGN
                     verdict = Verdict.FOREIGN if foreign else Verdict.UNKNOWABLE
                     self._add(entry.write, verdict, entry.why, reason=entry.unknowable)
                 case Unexplained():

@@ -120,8 +120,8 @@ class TimingSummary(Struct, frozen=True):
 
     services: ServicesSummary
     calls_ns: bytes  # 8 bytes each
-    apart_ns: bytes
-    hurried: list[EarlyCandidate]
+    serial_ns: bytes
+    early_candidates: list[EarlyCandidate]
     pending: list[PendingAction]
     behind: list[Behind]
     hanging: list[Hanging]
@@ -132,7 +132,7 @@ class TimingSummary(Struct, frozen=True):
     def size_bytes(self) -> int:
         """About how much it is to send."""
         numbers = sum(len(at_ns) + len(rv) for at_ns, rv in self.seen.values())
-        return len(self.calls_ns) + len(self.apart_ns) + numbers + 50 * len(self.services.timed)
+        return len(self.calls_ns) + len(self.serial_ns) + numbers + 50 * len(self.services.timed)
 
 
 @dataclass(slots=True)
@@ -142,8 +142,8 @@ class CrossKeyTiming:
     controller: str = "job"
     _services: Services = field(default_factory=Services)
     _calls_ns: array[int] = field(default_factory=lambda: array("q"))
-    _apart_ns: array[int] = field(default_factory=lambda: array("q"))
-    _hurried: list[EarlyCandidate] = field(default_factory=list)
+    _serial_ns: array[int] = field(default_factory=lambda: array("q"))
+    _early_candidates: list[EarlyCandidate] = field(default_factory=list)
     _pending: list[PendingAction] = field(default_factory=list)
     _behind: list[Behind] = field(default_factory=list)
     _hanging: list[Hanging] = field(default_factory=list)
@@ -155,8 +155,8 @@ class CrossKeyTiming:
         """Take in what one key tells."""
         self._services.add(timing.services)
         self._calls_ns.extend(timing.calls_ns)
-        self._apart_ns.extend(timing.apart_ns)
-        self._hurried += timing.hurried
+        self._serial_ns.extend(timing.serial_ns)
+        self._early_candidates += timing.early_candidates
         self._pending += timing.pending
         self._behind += timing.behind
         self._hanging += timing.hanging
@@ -172,8 +172,8 @@ class CrossKeyTiming:
         return TimingSummary(
             self._services.summary(),
             self._calls_ns.tobytes(),
-            self._apart_ns.tobytes(),
-            self._hurried,
+            self._serial_ns.tobytes(),
+            self._early_candidates,
             self._pending,
             self._behind,
             self._hanging,
@@ -181,11 +181,11 @@ class CrossKeyTiming:
         )
 
     def merge(self, summary: TimingSummary) -> None:
-        """Take in what a sweep over other keys was told, in any order."""
+        """Take in what others know of their keys, in any order."""
         self._services.merge(summary.services)
         self._calls_ns.frombytes(summary.calls_ns)
-        self._apart_ns.frombytes(summary.apart_ns)
-        self._hurried += summary.hurried
+        self._serial_ns.frombytes(summary.serial_ns)
+        self._early_candidates += summary.early_candidates
         self._pending += summary.pending
         self._behind += summary.behind
         self._hanging += summary.hanging
@@ -214,7 +214,7 @@ class CrossKeyTiming:
         self._from_ns = before_ns
         self._services = self._services.since(before_ns)
         self._calls_ns = array("q", (at_ns for at_ns in self._calls_ns if at_ns >= before_ns))
-        self._apart_ns = array("q", (at_ns for at_ns in self._apart_ns if at_ns >= before_ns))
+        self._serial_ns = array("q", (at_ns for at_ns in self._serial_ns if at_ns >= before_ns))
         self._seen = {stream: known.since(before_ns) for stream, known in self._seen.items()}
 
     def __len__(self) -> int:
@@ -229,7 +229,7 @@ class CrossKeyTiming:
         return Process(
             services,
             array("q", self.calls_ns),
-            apart_ns=sorted(self._apart_ns),
+            serial_ns=sorted(self._serial_ns),
             blind=[
                 (0, self._from_ns),
                 *((o.from_ns, o.until_ns) for o in run_context.interruptions),
@@ -261,10 +261,10 @@ class CrossKeyTiming:
             first: TimingVerdict(Verdict.LATE, why, lacks)
             for first, why, lacks in late(process, hanging)
         }
-        for hurried in self._hurried:
-            why = early(process, hurried)
-            if why is not None and not (hurried.doubt and hurried.first in untimely):
-                untimely[hurried.first] = TimingVerdict(Verdict.EARLY, why, doubt=hurried.doubt)
+        for candidate in self._early_candidates:
+            why = early(process, candidate)
+            if why is not None and not (candidate.doubt and candidate.first in untimely):
+                untimely[candidate.first] = TimingVerdict(Verdict.EARLY, why, doubt=candidate.doubt)
         untimely |= older
         contradicted = {_pair(first.key) for first in older}
         missing, went_on = [], {}
@@ -278,7 +278,7 @@ class CrossKeyTiming:
                 pending.certain_ns,
                 until_ns,
                 timed=pending.timed,
-                apart=pending.apart,
+                serial=pending.serial,
                 idle=pending.idle,
             )
             # What one process has left undone, those before it left as well: it is told once.
@@ -308,7 +308,7 @@ def _lacks(process: Process, pending: PendingAction, until_ns: int, width_ns: in
             pending.certain_ns + later_ns,
             until_ns,
             timed=pending.timed,
-            apart=pending.apart,
+            serial=pending.serial,
             idle=pending.idle,
         )
         return proof is not None

@@ -19,7 +19,7 @@ from tracekit.check.replay.history import DELETED_POD, EventRow, Revision
 from tracekit.check.replay.interruptions import CUT_OFF_NS
 from tracekit.check.replay.key_facts import KeyEvidence
 from tracekit.check.replay.recorded_api import PredictedEvent
-from tracekit.check.replay.search_state import Apart, Explanation, KeyReplay, SilentSync
+from tracekit.check.replay.search_state import Explanation, KeyReplay, SilentSync, WithoutSync
 from tracekit.check.verdict import Reason
 
 _WARNING = "Warning"
@@ -290,10 +290,12 @@ def why_unseen(facts: KeyEvidence, replay: KeyReplay, row: EventRow) -> Reason |
         hidden = any(assumed.kind == "unseen-writes" for assumed in sync.assumptions)
         if hidden and sync.job is not None and sync.job.rv == row.involved_rv:
             return of_gap if context.gaps else Reason.CENSORED
-    for apart in replay.of(Apart.UNKNOWABLE):
-        base = history.job_before(apart.write.rv)  # or what it wrote itself, if that is a status
-        if row.involved_rv == apart.write.rv or (base is not None and base.rv == row.involved_rv):
-            return apart.unknowable
+    for unsynced in replay.of(WithoutSync.UNKNOWABLE):
+        base = history.job_before(unsynced.write.rv)  # or what it wrote itself, if that is a status
+        if row.involved_rv == unsynced.write.rv or (
+            base is not None and base.rv == row.involved_rv
+        ):
+            return unsynced.unknowable
     if not facts.blind_until_ns:
         return None
     last_blind_ns = max(facts.blind_until_ns)

@@ -55,7 +55,7 @@ from tracekit.check.replay.recorded_api import Problem
 from tracekit.check.replay.reported_events import COMPONENT
 from tracekit.check.replay.run_context import INFORMER_LAG_NS, RunContext
 from tracekit.check.replay.search import KeyWalker
-from tracekit.check.replay.search_state import Apart, Explanation, KeyReplay
+from tracekit.check.replay.search_state import Explanation, KeyReplay, WithoutSync
 from tracekit.check.replay.unsigned_writes import TIES
 from tracekit.check.verdict import Judgement, Reason, Verdict
 from tracekit.ports.job.context import Note
@@ -101,10 +101,10 @@ def judge_key(history: History, rules: JobRules, run_context: RunContext) -> Key
     judgements = clocks.as_far_as_known(judgements)
     judgements.sort(key=lambda j: (j.time_ns, j.resource_version, j.action, j.subject))
     calls_ns = [write.called_ns for sync in replay.syncs for write in sync.writes]
-    apart_ns = tuple(apart.write.called_ns for apart in replay.of(Apart.ORPHAN_WORKER))
-    calls_ns += apart_ns
+    serial_ns = tuple(unsynced.write.called_ns for unsynced in replay.of(WithoutSync.ORPHAN_WORKER))
+    calls_ns += serial_ns
     # What nobody is known to have written may be its own: the process was not idle then.
-    calls_ns += [apart.write.called_ns for apart in replay.of(Apart.UNKNOWABLE)]
+    calls_ns += [unsynced.write.called_ns for unsynced in replay.of(WithoutSync.UNKNOWABLE)]
     calls_ns += [event.recv_ns for event in history.events if event.component == COMPONENT]
     return KeyJudgement(
         replay,
@@ -119,7 +119,7 @@ def judge_key(history: History, rules: JobRules, run_context: RunContext) -> Key
             tuple(pending(facts, walker.search, replay)),
             tuple(_seen(history, replay)),
             tuple(_behind(facts, replay)),
-            apart_ns,
+            serial_ns,
             tuple(clocks.hanging(asked)),
         ),
     )
@@ -390,7 +390,7 @@ def _divergence(history: History, sync: Explanation, problem: Problem) -> Judgem
 
 
 def _orphan_removals(replay: KeyReplay) -> Iterator[Judgement]:
-    for _, write, reason, _ in replay.of(Apart.ORPHAN_WORKER):
+    for _, write, reason, _ in replay.of(WithoutSync.ORPHAN_WORKER):
         why = f"the orphan worker takes the finalizer off: {reason}"
         yield judge_write(replay.history, write, Verdict.MATCH, why)
 
@@ -408,7 +408,7 @@ def _foreign_deletions(
         for event in sync.events
         if event.reason == "SuccessfulDelete"
     }
-    for _, write, *_ in replay.of(Apart.FOREIGN):
+    for _, write, *_ in replay.of(WithoutSync.FOREIGN):
         assert write.pod is not None  # noqa: S101 - pod writes have one
         actor, message = write.actor, f"{DELETED_POD}{write.pod.view.name}"
         if actor is not None and actor.controller == COMPONENT:
@@ -443,9 +443,9 @@ def _unknowable(facts: KeyEvidence, replay: KeyReplay) -> Iterator[Judgement]:
         if write.hidden:
             why = f"only its result was listed: {_gap_before(facts, write)}"
             yield judge_write(history, write, Verdict.UNKNOWABLE, why, reason=Reason.GAP)
-    for apart in replay.of(Apart.UNKNOWABLE):
+    for unsynced in replay.of(WithoutSync.UNKNOWABLE):
         yield judge_write(
-            history, apart.write, Verdict.UNKNOWABLE, apart.why, reason=apart.unknowable
+            history, unsynced.write, Verdict.UNKNOWABLE, unsynced.why, reason=unsynced.unknowable
         )
 
 
@@ -464,7 +464,7 @@ def _lone_events(
 ) -> Callable[[EventRow], bool]:
     """Whether a sync without a write may have told an Event; none, of a Job not searched."""
     if facts.run_context.not_searched(*_name(facts.history)) is not None:
-        ended = (apart.unknowable for apart in replay.of(Apart.UNKNOWABLE))
+        ended = (unsynced.unknowable for unsynced in replay.of(WithoutSync.UNKNOWABLE))
         if any(reason is Reason.MISFIT for reason in ended):
             return lambda _: False
     return LoneEvents(search, replay.syncs).may_tell

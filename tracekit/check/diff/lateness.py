@@ -67,7 +67,9 @@ class PendingAction(Struct, frozen=True):
     timed: bool = False
     until_ns: int | None = None  # when it was no longer to be done; None: the end of the record
     rest: bool = False  # of a sync that is explained as one that the end of the record cut off
-    apart: bool = False  # it waits in a queue of its own, for one worker that makes one call a time
+    serial: bool = (
+        False  # it waits in a queue of its own, for one worker that makes one call a time
+    )
     back: int = 0  # of a process after which so many others lived, and left it undone as well
     idle: int = 0  # calls that its sync makes before, and that change nothing
     clocks: TwoClocks | None = None  # by which it was due, where they differ
@@ -112,11 +114,11 @@ class KeyTiming(Struct, frozen=True):
 
     services: tuple[Service, ...]
     calls_ns: tuple[int, ...]  # of every write and Event
-    hurried: tuple[EarlyCandidate, ...]
+    early_candidates: tuple[EarlyCandidate, ...]
     pending: tuple[PendingAction, ...]
     seen: tuple[Seen, ...]
     behind: tuple[Behind, ...]
-    apart_ns: tuple[int, ...] = ()  # of the calls of the worker that makes one at a time
+    serial_ns: tuple[int, ...] = ()  # of the calls of the worker that makes one at a time
     hanging: tuple[Hanging, ...] = ()
 
 
@@ -273,7 +275,7 @@ class Process:
         calls_ns: Sequence[int],
         blind: Sequence[tuple[int, int]] = (),
         *,
-        apart_ns: Sequence[int] = (),
+        serial_ns: Sequence[int] = (),
         whole: bool = True,
         quiet: Sequence[tuple[int, int]] = (),
         pace: Pace = QUEUED,
@@ -281,14 +283,14 @@ class Process:
     ) -> None:
         """`calls_ns`: receive times of its writes and Events, sorted.
 
-        `apart_ns`: of those of the worker that makes one at a time, sorted.
+        `serial_ns`: of those of the worker that makes one at a time, sorted.
         `blind`: times in which the recorder could not see: nothing follows from silence in them.
         `whole`: whether the record holds all keys of the process; else silence proves nothing but
         in the times that are `quiet`, in order, as a whole record had told.
         """
         self.services = services
         self._calls_ns = calls_ns
-        self._apart_ns = apart_ns
+        self._serial_ns = serial_ns
         self._blind, self._blind_spans = blind, Spans(blind)
         self._whole = whole
         self._quiet = quiet
@@ -319,12 +321,12 @@ class Process:
         ]
 
     def proof(
-        self, certain_ns: int, until_ns: int, *, timed: bool, apart: bool = False, idle: int = 0
+        self, certain_ns: int, until_ns: int, *, timed: bool, serial: bool = False, idle: int = 0
     ) -> str | None:
         """Why a key that was ready at `certain_ns` must have been served before `until_ns`.
 
         `idle`: calls that its sync makes before the one that shows, each of which gets in line.
-        Of what waits `apart` another key tells only where the client had tokens when it was served:
+        Of what waits `serial` another key tells only where the client had tokens as it was served:
         each call of that worker queues for one anew; and only if that worker's last call was over
         before the other key was ready, since until then others may have been ahead.
         """
@@ -332,7 +334,7 @@ class Process:
         if until_ns - ready_ns <= self._latency_ns:
             return None
         lined_up_ns = self._lined_up_ns(ready_ns, idle)
-        overtaken = self._overtaken(lined_up_ns, until_ns, with_tokens=apart)
+        overtaken = self._overtaken(lined_up_ns, until_ns, with_tokens=serial)
         return overtaken or self._silent(ready_ns, until_ns) or self._passed(ready_ns, until_ns)
 
     def began_ns(self, at_ns: int, idle: int = 0) -> int:
@@ -377,9 +379,9 @@ class Process:
             return None
         other = self.services[number]
         if with_tokens:
-            last = bisect_right(self._apart_ns, other.served_ns)
+            last = bisect_right(self._serial_ns, other.served_ns)
             if last:
-                ready_ns = max(ready_ns, self._apart_ns[last - 1] + CALL_LATENCY_NS)
+                ready_ns = max(ready_ns, self._serial_ns[last - 1] + CALL_LATENCY_NS)
             if min(other.earliest_ns, self.began_ns(other.served_ns)) <= ready_ns:
                 return None
         return (
@@ -489,14 +491,14 @@ def late(
             yield first, f"{waited_s:.1f} s after it was due, and {proof}", lacks
 
 
-def early(process: Process, hurried: EarlyCandidate) -> str | None:
+def early(process: Process, candidate: EarlyCandidate) -> str | None:
     """Why a sync came before anything can have made its key ready; None where something may have.
 
     What was ready long before has been used up by a sync without a write, if the process must have
     served the key in the meantime.
     """
-    at_ns = hurried.at_ns
-    if any(process.proof(w.certain_ns, at_ns, timed=w.timed) is None for w in hurried.wakes):
+    at_ns = candidate.at_ns
+    if any(process.proof(w.certain_ns, at_ns, timed=w.timed) is None for w in candidate.wakes):
         return None
     return (
         "nothing can have made the Job ready for a sync by then: changes wait for the batch period "

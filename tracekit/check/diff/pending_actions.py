@@ -295,7 +295,7 @@ def _pending_of_the_orphan_worker(
             rv=pod.rv,
             time_ns=run_context.end_ns,
         )
-        yield PendingAction(max([last.shown_ns, *quiet_ns]), judgement, apart=True)
+        yield PendingAction(max([last.shown_ns, *quiet_ns]), judgement, serial=True)
 
 
 def _handed_over(

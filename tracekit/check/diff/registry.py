@@ -36,7 +36,7 @@ class ControllerJudge(Protocol):
     #: What the trace as a whole tells; `whole` is taken back if a part of it could not be judged.
     context: RunContext
     #: What it tells of the process, and knows of it: queue, calls, informers.
-    sweep: CrossKeyTiming
+    cross_key: CrossKeyTiming
 
     def passing(self, groups: Iterable[RowGroup]) -> Iterable[RowGroup]:
         """The same groups of rows, in order of namespace and Job, after what it needs was taken."""

@@ -23,22 +23,22 @@ def diff_groups(
     run_context: RunContext,
     *,
     observations: int,
-    sweep: CrossKeyTiming | None = None,
+    cross_key: CrossKeyTiming | None = None,
     seen: Callable[[KeyJudgement], None] = lambda _: None,
     again: Callable[[TimingResult], TimingResult] = lambda found: found,
 ) -> DiffReport:
-    """Judge every Job of the groups, not by time; `seen` gets each key's replay before the sweep.
+    """Judge every Job of the groups, not by time; `seen` gets each key's replay before that.
 
     `again` searches the Jobs once more that the others contradict (`recheck`).
     """
     report = DiffReport(observations)
-    sweep = CrossKeyTiming() if sweep is None else sweep
+    cross_key = CrossKeyTiming() if cross_key is None else cross_key
     for judged in judge_groups(groups, rules, run_context):
         seen(judged)
         report.jobs.append((judged.replay.history.namespace, judged.replay.history.name))
         report.judgements += judged.judgements
-        sweep.add(judged.timing)
-    found = again(sweep.settled(run_context))
+        cross_key.add(judged.timing)
+    found = again(cross_key.settled(run_context))
     report.judgements = [*map(found.of, report.judgements), *found.missing]
     return report
 
@@ -74,10 +74,10 @@ def settled(
     judgements: Iterable[Judgement], timings: Iterable[KeyTiming], run_context: RunContext
 ) -> list[Judgement]:
     """The judgements of all keys, and what the process as a whole tells: early, late, missing."""
-    sweep = CrossKeyTiming()
+    cross_key = CrossKeyTiming()
     for timing in timings:
-        sweep.add(timing)
-    found = sweep.settled(run_context)
+        cross_key.add(timing)
+    found = cross_key.settled(run_context)
     return [*map(found.of, judgements), *found.missing]
 
 

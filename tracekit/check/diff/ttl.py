@@ -159,7 +159,7 @@ class TtlJudge:
     era: CronJobEra
     context: RunContext
     #: What the Jobs tell of the process; it shares the informers with other controllers'.
-    sweep: CrossKeyTiming = field(default_factory=CrossKeyTiming)
+    cross_key: CrossKeyTiming = field(default_factory=CrossKeyTiming)
     _judgements: list[Judgement] = field(default_factory=list)
     _runs: bool = False
     _stray: list[Judgement] = field(default_factory=list)
@@ -178,25 +178,25 @@ class TtlJudge:
         self._stray += found.stray
         self._runs = self._runs or found.runs
         for timing in found.timings:
-            self.sweep.add(timing)
+            self.cross_key.add(timing)
 
     def summary(self) -> TtlSummary:
         """What was found of its Jobs."""
-        return TtlSummary(self._judgements, self._stray, self._runs, self.sweep.summary())
+        return TtlSummary(self._judgements, self._stray, self._runs, self.cross_key.summary())
 
     def merge(self, summary: TtlSummary) -> None:
         """Take in what was found of other Jobs."""
         self._judgements += summary.judgements
         self._stray += summary.stray
         self._runs = self._runs or summary.runs
-        self.sweep.merge(summary.summary)
+        self.cross_key.merge(summary.summary)
 
     def report(self) -> list[Judgement]:
         """The judgements of all Jobs, once every history was added."""
         if not (self.era.ttl or self._runs):
             why = f"the TTL controller does not run in {self.era.version} with these gates"
             return [replace(j, verdict=Verdict.FOREIGN, why=why) for j in self._judgements]
-        settled = self.sweep.settled(self.context)
+        settled = self.cross_key.settled(self.context)
         found = [*map(settled.of, self._judgements), *settled.missing]
         missing = [judgement for judgement in found if judgement.verdict is Verdict.MISSING]
         return [*found, *self._wrong(missing)]

@@ -38,7 +38,7 @@ from tracekit.check.replay.interruptions import blind_until, cut_off, record_end
 from tracekit.check.replay.key_facts import STATUS_WRITES_PER_SYNC
 from tracekit.check.replay.reported_events import EVENT_LAG_NS
 from tracekit.check.replay.run_context import INFORMER_LAG_NS, RunContext
-from tracekit.check.replay.search_state import REACH, Apart, WriteWithoutSync
+from tracekit.check.replay.search_state import REACH, WithoutSync, WriteWithoutSync
 from tracekit.check.verdict import Assumption, Reason
 from tracekit.ports.cronjob.actions import Intent, RecordEvent, SyncResult
 from tracekit.versions.constants import Constants
@@ -177,7 +177,7 @@ class CronWalker(Backtracking[CronState, CronEntry]):
         write = self.history.writes[state.index]
         evidence = self._deletion(write) if write.kind is WriteKind.JOB_DELETE else None
         if evidence is not None:
-            yield WriteWithoutSync(Apart.FOREIGN, write, evidence)
+            yield WriteWithoutSync(WithoutSync.FOREIGN, write, evidence)
         elif not state.certain:
             yield self._unseen(write)
 
@@ -439,15 +439,15 @@ class CronWalker(Backtracking[CronState, CronEntry]):
         for gap in self.context.gaps:
             if gap.from_ns <= at_ns <= gap.until_ns + CLOCK_SLACK_NS:
                 why = f"no cut explains it, but its sync may have begun in a {gap.why}"
-                return WriteWithoutSync(Apart.UNKNOWABLE, write, why, Reason.GAP)
+                return WriteWithoutSync(WithoutSync.UNKNOWABLE, write, why, Reason.GAP)
         why = "no cut explains it, but its sync may have begun before the record"
-        return WriteWithoutSync(Apart.UNKNOWABLE, write, why, Reason.BEFORE_RECORD)
+        return WriteWithoutSync(WithoutSync.UNKNOWABLE, write, why, Reason.BEFORE_RECORD)
 
     def _undecided(self, state: CronState) -> Iterator[WriteWithoutSync]:
         why = f"the search gave up after {self._attempts} attempts"
         for write in self.history.writes[state.index :]:
             if write.index not in state.done:
-                yield WriteWithoutSync(Apart.UNKNOWABLE, write, why, Reason.UNDECIDED)
+                yield WriteWithoutSync(WithoutSync.UNKNOWABLE, write, why, Reason.UNDECIDED)
 
 
 def _refusals_of(events: Iterable[EventRow]) -> Iterator[Assumption]:

@@ -32,10 +32,10 @@ def forced_syncs(walker: KeyWalker, replay: KeyReplay) -> list[bool | None]:
     behind, which are not supposed a second time, and from where on all of them together have taken
     as many attempts as turning back from one write may.
     """
-    apart = frozenset(a.write.index for a in replay.apart)
+    without_sync = frozenset(a.write.index for a in replay.without_sync)
     first = next((sync.began.state for sync in replay.syncs if sync.began is not None), None)
     limit = walker.search.allowance(first) if first is not None else 0
-    others = _OtherCaches(walker, replay.syncs, apart, limit)
+    others = _OtherCaches(walker, replay.syncs, without_sync, limit)
     return [others.forced(number) for number in range(len(replay.syncs))]
 
 
@@ -43,7 +43,7 @@ def forced_syncs(walker: KeyWalker, replay: KeyReplay) -> list[bool | None]:
 class _OtherCaches:
     walker: KeyWalker
     syncs: Sequence[Explanation]
-    apart: frozenset[int]  # writes that no sync of the key made
+    without_sync: frozenset[int]  # writes that no sync of the key made
     limit: int  # of the attempts that the search makes
 
     def forced(self, number: int) -> bool | None:
@@ -116,7 +116,7 @@ class _OtherCaches:
         return self.walker.after(left, left.state, [])
 
     def _without_apart(self, state: State) -> State:
-        index, done = next_open(state.index, state.done | self.apart)
+        index, done = next_open(state.index, state.done | self.without_sync)
         return replace(state, index=index, done=done)
 
 

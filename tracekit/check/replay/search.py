@@ -38,13 +38,13 @@ from tracekit.check.replay.nearest import nearest
 from tracekit.check.replay.recorded_api import Assumptions
 from tracekit.check.replay.search_state import (
     REACH,
-    Apart,
     Entry,
     Explanation,
     Heuristic,
     KeyReplay,
     Retries,
     State,
+    WithoutSync,
     WriteWithoutSync,
 )
 from tracekit.check.replay.unsigned_writes import unsigned
@@ -142,7 +142,7 @@ class KeyWalker(Backtracking[State, Entry]):
         if isinstance(found, Explanation):
             return self._settled(found.state, entries)
         known, retries = state.backoff_known, state.retries
-        if found.reason is Apart.UNKNOWABLE and found.write.index not in self._unattributed:
+        if found.reason is WithoutSync.UNKNOWABLE and found.write.index not in self._unattributed:
             known = known and not self.facts.may_have_failed(found.write.recv_ns)
             retries = None
         state = replace(state, done=state.done | {found.write.index}, retries=retries)
@@ -221,14 +221,14 @@ class KeyWalker(Backtracking[State, Entry]):
         """The explanations of the next write, then what else it may be."""
         write = self.history.writes[state.index]
         if self._collected(write):
-            yield WriteWithoutSync(Apart.FOREIGN, write)
+            yield WriteWithoutSync(WithoutSync.FOREIGN, write)
         yield from self._whole_first(state, self.search.explanations(state, Effort(effort)))
         if self.facts.may_be_foreign(write) and not self.facts.owned_up(write):
             if effort == Effort.CUTS and self._events_spent(state):
                 # That no Event names it says nothing: it may be of a sync on an older Job.
                 found = self.search.explanations(state, Effort.HANDLERS)
                 yield from self._whole_first(state, found)
-            yield WriteWithoutSync(Apart.FOREIGN, write)
+            yield WriteWithoutSync(WithoutSync.FOREIGN, write)
         elif not state.certain and self.facts.began_unseen(write):
             yield self._unseen(write)
         elif write.index in self._unattributed:
@@ -276,7 +276,7 @@ class KeyWalker(Backtracking[State, Entry]):
         first = None
         for choice in reversed(trail.choices):
             entry = trail.entries[choice.length]
-            if not isinstance(entry, WriteWithoutSync) or entry.reason is not Apart.FOREIGN:
+            if not isinstance(entry, WriteWithoutSync) or entry.reason is not WithoutSync.FOREIGN:
                 break
             first = choice
         return first
@@ -431,29 +431,29 @@ class KeyWalker(Backtracking[State, Entry]):
 
     def _unseen(self, write: Write) -> WriteWithoutSync:
         reason, why = self.facts.why_uncertain(write)
-        return WriteWithoutSync(Apart.UNKNOWABLE, write, why, reason)
+        return WriteWithoutSync(WithoutSync.UNKNOWABLE, write, why, reason)
 
     def _without_explanation(self, trail: Trail[State, Entry], state: State) -> State:
         """Past a write that nothing explains."""
         write = self.history.writes[state.index]
         unseen = self.facts.unseen_inputs(write)
         if unseen is not None:
-            apart = WriteWithoutSync(Apart.UNKNOWABLE, write, unseen, Reason.CENSORED)
-            trail.entries.append(apart)
-            return self.after(apart, replace(state, certain=False), trail.entries)
+            unsynced = WriteWithoutSync(WithoutSync.UNKNOWABLE, write, unseen, Reason.CENSORED)
+            trail.entries.append(unsynced)
+            return self.after(unsynced, replace(state, certain=False), trail.entries)
         found: Entry = nearest(self.search, state)
         unattributed = self._unsigned(found, write)
         if unattributed:
             trail.entries += unattributed
             trail.choices = trail.left
-            self._unattributed |= {apart.write.index: apart for apart in unattributed}
-            done = state.done.union(apart.write.index for apart in unattributed)
+            self._unattributed |= {unsynced.write.index: unsynced for unsynced in unattributed}
+            done = state.done.union(unsynced.write.index for unsynced in unattributed)
             return self._settled(replace(state, done=done), trail.entries)
         if self.facts.may_be_foreign(write):
             problems = found.problems if isinstance(found, Explanation) else ()
             early = problems and all(problem.verdict == "early" for problem in problems)
             if not early or self.facts.collected(write) or self.facts.deleted_again(write):
-                found = WriteWithoutSync(Apart.FOREIGN, write)
+                found = WriteWithoutSync(WithoutSync.FOREIGN, write)
         if isinstance(found, Explanation):
             self._contradicted += 1
         trail.entries.append(found)
@@ -465,12 +465,12 @@ class KeyWalker(Backtracking[State, Entry]):
         asked = [problem.write for problem in problems if problem.write is not None]
         asked = [write for write in asked if write is not first]
         unattributed = [
-            WriteWithoutSync(Apart.UNKNOWABLE, write, why, Reason.NOT_RECORDED)
+            WriteWithoutSync(WithoutSync.UNKNOWABLE, write, why, Reason.NOT_RECORDED)
             for write in (first, *asked)
             if (why := unsigned(self.history, write, self.facts.rules)) is not None
         ]
         if problems and all(problem.verdict == "extra" for problem in problems):
-            return unattributed if {apart.write for apart in unattributed} >= {*asked} else []
+            return unattributed if {unsynced.write for unsynced in unattributed} >= {*asked} else []
         # What does not fit else may follow from it.
         return [
             a for a in unattributed if a.write is first or a.write.kind is WriteKind.STATUS_UPDATE
@@ -488,7 +488,7 @@ class KeyWalker(Backtracking[State, Entry]):
         """The search ends here: nothing is said of what is left."""
         for write in self.history.writes[state.index :]:
             if write.index not in state.done:
-                trail.entries.append(WriteWithoutSync(Apart.UNKNOWABLE, write, why, reason))
+                trail.entries.append(WriteWithoutSync(WithoutSync.UNKNOWABLE, write, why, reason))
         writes = len(self.history.writes)
         state = replace(state, index=writes, done=frozenset(), certain=False)
         return KeyReplay.along(self.history, state, trail.entries)
@@ -502,11 +502,11 @@ class KeyWalker(Backtracking[State, Entry]):
             state = self._skip_done(state)
             if state.index >= len(writes):
                 return state
-            apart = self._without_sync(writes[state.index])
-            if apart is None:
+            unsynced = self._without_sync(writes[state.index])
+            if unsynced is None:
                 return self._interrupted(state)
-            entries.append(apart)
-            state = replace(state, done=state.done | {apart.write.index})
+            entries.append(unsynced)
+            state = replace(state, done=state.done | {unsynced.write.index})
 
     def _skip_done(self, state: State) -> State:
         index, done = next_open(state.index, state.done)
@@ -544,14 +544,14 @@ class KeyWalker(Backtracking[State, Entry]):
         """
         unseen = self.facts.why_job_unseen(write)
         if unseen is not None:
-            return WriteWithoutSync(Apart.UNKNOWABLE, write, unseen[1], unseen[0])
+            return WriteWithoutSync(WithoutSync.UNKNOWABLE, write, unseen[1], unseen[0])
         if write.kind is WriteKind.POD_DELETE:
             gone = self.facts.collected(write) and not self.facts.owned_up(write)
-            return WriteWithoutSync(Apart.FOREIGN, write) if gone else None
+            return WriteWithoutSync(WithoutSync.FOREIGN, write) if gone else None
         if write.kind is not WriteKind.FINALIZER_REMOVAL:
             return None
         why = self.facts.orphan_reason(write)
-        return None if why is None else WriteWithoutSync(Apart.ORPHAN_WORKER, write, why)
+        return None if why is None else WriteWithoutSync(WithoutSync.ORPHAN_WORKER, write, why)
 
 
 def _assumed(sync: Explanation) -> Assumptions | None:

@@ -162,7 +162,7 @@ class Explanation(msgspec.Struct, frozen=True, gc=False):
         return self.rest is not None
 
 
-class Apart(Enum):
+class WithoutSync(Enum):
     """Why a write needs no sync of the key."""
 
     ORPHAN_WORKER = "orphan worker"
@@ -173,7 +173,7 @@ class Apart(Enum):
 class WriteWithoutSync(NamedTuple):
     """A write that no sync of the key made."""
 
-    reason: Apart
+    reason: WithoutSync
     write: Write
     why: str = ""
     unknowable: Reason | None = None
@@ -189,20 +189,20 @@ class KeyReplay:
     history: History
     final: State
     syncs: list[Explanation]
-    apart: list[WriteWithoutSync]
+    without_sync: list[WriteWithoutSync]
 
     @classmethod
     def along(cls, history: History, final: State, entries: Iterable[Entry]) -> KeyReplay:
         """The way that was found, sorted by what its entries are."""
         syncs: list[Explanation] = []
-        apart: list[WriteWithoutSync] = []
+        without_sync: list[WriteWithoutSync] = []
         for entry in entries:
             if isinstance(entry, Explanation):
                 syncs.append(entry)
             else:
-                apart.append(entry)
-        return cls(history, final, syncs, apart)
+                without_sync.append(entry)
+        return cls(history, final, syncs, without_sync)
 
-    def of(self, reason: Apart) -> Iterator[WriteWithoutSync]:
-        """The writes that stand apart for this reason, in the order of the store."""
-        return (entry for entry in self.apart if entry.reason is reason)
+    def of(self, reason: WithoutSync) -> Iterator[WriteWithoutSync]:
+        """The writes that have this reason, in the order of the store."""
+        return (entry for entry in self.without_sync if entry.reason is reason)
