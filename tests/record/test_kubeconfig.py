@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import os
 import stat
 from pathlib import Path
 
@@ -193,11 +195,8 @@ def test_in_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "RESTClientObject",
         lambda _: type("Pool", (), {"pool_manager": urllib3.PoolManager()}),
     )
-    monkeypatch.setattr(
-        module.InClusterConfigLoader.__init__,
-        "__defaults__",
-        (True, {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}),
-    )
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
     connection = Connection(ConnectOptions())
     assert (connection.host, connection.namespace) == ("https://10.0.0.1:443", "home")
     assert connection.headers()["Authorization"] == "bearer pod-token"
@@ -279,3 +278,90 @@ def test_nothing_configured(tmp_path: Path) -> None:
         Connection(ConnectOptions())
     with pytest.raises(ClusterError, match=r"no kubeconfig at"):
         Connection(ConnectOptions(kubeconfig=str(tmp_path / "none")))
+
+
+ALIAS_BOMB = "a0: &a0 [x]\n" + "".join(
+    f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 60)
+)
+MERGE_BOMB = "a: &a\n" + "".join(f"  k{n}: v\n" for n in range(2000)) + "b:\n" + "- <<: *a\n" * 2000
+
+
+@pytest.mark.parametrize(
+    "text", [ALIAS_BOMB, MERGE_BOMB, "a: &a [*a]\n"], ids=["aliases", "merges", "itself"]
+)
+def test_aliases_that_stand_for_too_much_are_refused(tmp_path: Path, text: str) -> None:
+    path = _write(tmp_path / "config")
+    path.write_text(path.read_text() + text)
+    with pytest.raises(
+        ClusterError, match=r"it has YAML aliases that stand for more than 1,000,000"
+    ):
+        Connection(ConnectOptions(kubeconfig=str(path)))
+
+
+def _not_plain(folder: Path) -> list[Path]:
+    pipe, large = folder / "pipe", folder / "large"
+    os.mkfifo(pipe)
+    with large.open("wb") as file:
+        file.truncate(1 << 40)
+    return [pipe, large, folder, Path("/dev/zero"), Path("/dev/full"), Path("/dev/tty")]
+
+
+@pytest.mark.parametrize("called", ["tokenFile", "client-certificate", "client-key", None])
+def test_files_that_are_named_are_plain_and_bounded(tmp_path: Path, called: str | None) -> None:
+    for file in _not_plain(tmp_path):
+        user = {called: str(file)} if called else {"token": "x"}
+        path = _write(tmp_path / "config", users={"me": user})
+        document = yaml.safe_load(path.read_text())
+        place = document["clusters"][0]["cluster"]
+        place["server"] = "https://127.0.0.1:1"
+        if called is None:
+            place["certificate-authority"] = str(file)
+        path.write_text(yaml.safe_dump(document))
+        with pytest.raises(ClusterError, match=r"cannot be (used|read): ") as refused:
+            Connection(ConnectOptions(kubeconfig=str(path)))
+        assert str(refused.value).count("\n") == 0
+
+
+def test_a_kubeconfig_is_a_plain_file(tmp_path: Path) -> None:
+    for file in _not_plain(tmp_path):
+        with pytest.raises(ClusterError, match=r"cannot be read: "):
+            Connection(ConnectOptions(kubeconfig=str(file)))
+
+
+def test_a_token_may_lie_behind_links(tmp_path: Path) -> None:
+    """As kubelet mounts it: `token` leads to `..data/token`, and `..data` to a folder."""
+    (tmp_path / "1").mkdir()
+    (tmp_path / "1" / "token").write_text("projected\n")
+    (tmp_path / "..data").symlink_to("1")
+    (tmp_path / "token").symlink_to("..data/token")
+    path = _write(tmp_path / "config", users={"me": {"tokenFile": str(tmp_path / "token")}})
+    headers = Connection(ConnectOptions(kubeconfig=str(path))).headers()
+    assert headers["Authorization"] == "Bearer projected"
+
+
+@pytest.mark.parametrize("head", ["BEGIN ENCRYPTED PRIVATE KEY-----", "Proc-Type: 4,ENCRYPTED"])
+@pytest.mark.parametrize("inline", [True, False])
+def test_a_key_with_a_passphrase_is_refused(tmp_path: Path, head: str, inline: bool) -> None:
+    """OpenSSL would ask for it at the terminal."""
+    key = f"-----{head}\nAAAA\n-----END-----\n" if "BEGIN" in head else f"-----BEGIN\n{head}\n"
+    (tmp_path / "key").write_text(key)
+    as_data = {"client-key-data": base64.b64encode(key.encode()).decode()}
+    path = _write(
+        tmp_path / "config",
+        users={"me": as_data if inline else {"client-key": str(tmp_path / "key")}},
+    )
+    path.write_text(path.read_text().replace("http://a", "https://a"))
+    with pytest.raises(ClusterError, match=r"its client-key has a passphrase.*decrypt it"):
+        Connection(ConnectOptions(kubeconfig=str(path)))
+
+
+def test_a_pods_token_is_a_plain_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ca.crt").write_text("certificate")
+    monkeypatch.setattr(module, "SERVICE_ACCOUNT_DIR", tmp_path)
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    with (tmp_path / "token2").open("wb") as file:
+        file.truncate(1 << 40)
+    (tmp_path / "token").symlink_to("token2")
+    with pytest.raises(ClusterError, match=r"service account cannot be used: its token has more"):
+        Connection(ConnectOptions())

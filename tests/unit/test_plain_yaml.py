@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.attack.answers import run
-from tracekit.base.plain_yaml import PlainLoader
+from tracekit.base.plain_yaml import TooManyValuesError, load, load_all
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ from tracekit.base.plain_yaml import PlainLoader
     ],
 )
 def test_what_json_has(text: str, value: Any) -> None:
-    assert yaml.load(f"a: {text}", Loader=PlainLoader) == {"a": value}  # noqa: S506 - safe
+    assert load(f"a: {text}".encode()) == {"a": value}
 
 
 NONE = (
@@ -42,7 +42,25 @@ NONE = (
 @pytest.mark.parametrize("text", NONE)
 def test_what_json_has_not(text: str) -> None:
     with pytest.raises(yaml.YAMLError):
-        yaml.load(f"a: {text}", Loader=PlainLoader)  # noqa: S506 - safe
+        load(f"a: {text}".encode())
+
+
+MERGES = b"a: &a\n" + b"".join(b"  k%d: v\n" % n for n in range(99)) + b"b:\n" + b"- <<: *a\n" * 99
+
+
+@pytest.mark.parametrize("text", [MERGES, MERGES.replace(b"*a", b"[*a, *a]"), MERGES + b"<<: *a\n"])
+def test_what_merges_stand_for_is_counted(text: bytes) -> None:
+    """1.5 MB of these are 10,000,000,000 pairs, each in a dictionary of its own."""
+    assert load(text)
+    with pytest.raises(TooManyValuesError, match="aliases that stand for more than 9,000 values"):
+        load(text, values_max=9000)
+
+
+def test_documents_are_those_of_the_text() -> None:
+    assert list(load_all(b"a: 1\n---\n---\n- b\n")) == [{"a": 1}, None, ["b"]]
+    assert (load(b""), load(b"# nothing\n")) == (None, None)
+    with pytest.raises(yaml.YAMLError):
+        load(b"a: 1\n---\nb: 2\n")
 
 
 _TAGS = ("int", "float", "bool", "null", "str", "timestamp", "binary", "set", "map", "seq", "merge")
@@ -54,7 +72,7 @@ _TAGS = ("int", "float", "bool", "null", "str", "timestamp", "binary", "set", "m
 def test_a_tag_on_anything(tag: str, text: str) -> None:
     document = f"a: !!{tag} {orjson.dumps(text, option=orjson.OPT_APPEND_NEWLINE).decode()}"
     try:
-        found = yaml.load(document, Loader=PlainLoader)  # noqa: S506 - safe
+        found = load(document.encode())
     except yaml.YAMLError:
         return
     orjson.dumps(found)

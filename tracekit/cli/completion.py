@@ -224,10 +224,10 @@ def complete_context(
 
 
 def _contexts(file: Path) -> list[str]:
-    import yaml  # noqa: PLC0415 - slow to import
+    from tracekit.base.kubeconfig_file import read_kubeconfig  # noqa: PLC0415 - slow to import
 
     try:
-        document = yaml.safe_load(file.read_text(encoding="utf-8"))
+        document = read_kubeconfig(file)
         return [str(context["name"]) for context in document["contexts"]]
     except Exception:  # noqa: BLE001 - a completion must never fail
         return []

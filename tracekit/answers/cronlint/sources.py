@@ -13,7 +13,7 @@ import yaml
 from msgspec import Struct
 
 from tracekit.base.errors import UsageError
-from tracekit.base.plain_yaml import PlainLoader
+from tracekit.base.plain_yaml import load_all
 
 _VARIABLE = re.compile(r"""([A-Za-z_]\w*)\s*=\s*["']?([^"']*?)["']?\s*""")
 _ZONES = ("CRON_TZ", "TZ")
@@ -76,8 +76,8 @@ def manifest_entries(text: str, name: str) -> list[Entry]:
         NoScheduleError: It is no YAML, or holds no CronJob.
     """
     try:
-        documents = list(yaml.load_all(text, Loader=PlainLoader))
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        documents = list(load_all(text.encode("utf-8", "surrogatepass")))
+    except yaml.YAMLError as error:
         reason = " ".join(str(error).split())
         raise NoScheduleError(f"{name} is no YAML ({reason}): mend it first.") from None
     entries = [_manifest_entry(found) for document in documents for found in _cronjobs(document)]

@@ -18,7 +18,7 @@ from tracekit.base.cron import CronSpecError, load_zone, next_activations_ns
 from tracekit.base.errors import UsageError
 from tracekit.base.kube.job_defaults import GENERATED_LABELS
 from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339, parse_rfc3339
-from tracekit.base.plain_yaml import PlainLoader
+from tracekit.base.plain_yaml import load_all
 from tracekit.model.simulate.workload import START, Object, Workload
 from tracekit.versions.cron_spec import TimeZoneError, kubernetes_spec
 from tracekit.versions.era import NEWEST
@@ -49,9 +49,8 @@ def manifests_of(content: bytes, name: str) -> Manifests | None:
     if _BEGINS.search(content.replace(b"\0", b"")[: 1 << 16]) is None:
         return None
     try:
-        parsed = yaml.load_all(content, Loader=PlainLoader)
-        documents = [found for found in parsed if found is not None]
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        documents = [found for found in load_all(content) if found is not None]
+    except yaml.YAMLError as error:
         raise UsageError(f"{name} is not YAML: {' '.join(str(error).split())}") from error
     objects = [found for document in documents for found in _objects(document)]
     if not objects or len(objects) < len(documents):

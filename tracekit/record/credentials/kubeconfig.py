@@ -21,14 +21,15 @@ import yaml
 from kubernetes.client.configuration import Configuration
 from kubernetes.client.rest import RESTClientObject
 from kubernetes.config import ConfigException
-from kubernetes.config.incluster_config import InClusterConfigLoader
-from kubernetes.config.kube_config import ConfigNode, KubeConfigLoader, KubeConfigMerger
+from kubernetes.config.kube_config import ConfigNode, KubeConfigLoader
 from msgspec import Struct
 
 from tracekit.base.bounded_http import bound
 from tracekit.base.errors import ClusterError
+from tracekit.base.plain_files import NoPlainFileError
+from tracekit.base.plain_yaml import TooManyValuesError
 from tracekit.base.suggest import hint
-from tracekit.record.credentials import plugins, shapes
+from tracekit.record.credentials import files, plugins, shapes
 from tracekit.record.credentials.options import ConnectOptions
 from tracekit.record.credentials.withheld import (
     Credentials,
@@ -43,6 +44,7 @@ SERVICE_ACCOUNT_DIR = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _OVERRIDE_CONTEXT = "tracekit-overrides"
 _POOL_CONNECTIONS = 64
 _UNUSABLE = "is empty, longer than 64 KiB, or has characters that no header can have"
+files.install()
 plugins.install()
 
 
@@ -196,16 +198,16 @@ def _no_configuration(paths: list[str]) -> str:
 
 def _load_in_cluster(options: ConnectOptions, paths: list[str]) -> _Loaded:
     configuration = Configuration()
+    place = SERVICE_ACCOUNT_DIR
     try:
-        InClusterConfigLoader(
-            token_filename=str(SERVICE_ACCOUNT_DIR / "token"),
-            cert_filename=str(SERVICE_ACCOUNT_DIR / "ca.crt"),
-        ).load_and_set(configuration)
+        files.PodAccount(str(place / "token"), str(place / "ca.crt")).load_and_set(configuration)
+    except files.UnusableFileError as error:
+        raise ClusterError(f"The pod's service account cannot be used: {error}.") from None
     except (ConfigException, OSError) as error:
         raise ClusterError(_no_configuration(paths)) from error
     try:
-        namespace = (SERVICE_ACCOUNT_DIR / "namespace").read_text().strip() or "default"
-    except OSError:
+        namespace = files.read_token(str(place / "namespace"), "namespace").strip() or "default"
+    except (ConfigException, OSError):
         namespace = "default"
     _apply_flags(configuration, options)
     source = "the pod's service account"
@@ -218,8 +220,7 @@ def _load_files(options: ConnectOptions, paths: list[str], credentials: Credenti
     try:
         # A failed exec plugin is reported by the check below.
         with _quiet_package():
-            config = KubeConfigMerger(where).config
-            _check_document(config, where)
+            config = files.merged(paths)
             entries = _plain(config)
             credentials.learn(kubeconfig_credentials(entries))
             shapes.check(entries)
@@ -267,6 +268,10 @@ def _quiet_package() -> Iterator[None]:
 
 def _reason(error: Exception) -> str:
     """Say what a parser or the package complains of, without the text that it quotes."""
+    if isinstance(error, NoPlainFileError):
+        return f"it {error}"
+    if isinstance(error, TooManyValuesError):
+        return f"it has {error}"
     if isinstance(error, yaml.YAMLError):
         mark = getattr(error, "problem_mark", None)
         return "it is no YAML" if mark is None else f"it is no YAML (line {mark.line + 1})"
@@ -299,11 +304,6 @@ def _check_token(configuration: Configuration, source: str, credentials: Credent
     credentials.learn([value.partition(" ")[2]])
 
 
-def _check_document(config: ConfigNode | None, where: str) -> None:
-    if config is None or not isinstance(config.value, dict):
-        raise ClusterError(f"The kubeconfig {where} is empty or not a mapping; mend it.")
-
-
 def _shown_context(options: ConnectOptions, config: ConfigNode) -> str:
     name = options.context or config.value.get("current-context")
     return f"context {name}" if name else "the chosen cluster"
@@ -312,7 +312,7 @@ def _shown_context(options: ConnectOptions, config: ConfigNode) -> str:
 def _choose_context(config: ConfigNode, options: ConnectOptions, paths: list[str]) -> str:
     """Name the context to use; --cluster and --user make a new one on top of it."""
     names = [str(item.value["name"]) for item in config.value["contexts"]]
-    chosen = options.context or _current_context(config, paths)
+    chosen = options.context or str(config.value["current-context"] or "")
     if chosen and chosen not in names:
         known = f"known contexts: {', '.join(sorted(names)) or 'none'}"
         raise ClusterError(f'The context "{chosen}" does not exist{hint(chosen, names, known)}')
@@ -343,16 +343,6 @@ def _is_there(path: str) -> bool:
         return Path(path).expanduser().exists()
     except RuntimeError:  # below the home directory of a user who has none
         return False
-
-
-def _current_context(config: ConfigNode, paths: list[str]) -> str:
-    """Find the first file's current-context, as kubectl does (the package takes the last)."""
-    for path in paths:
-        if _is_there(path):
-            value = KubeConfigMerger(path).config.value.get("current-context")
-            if value:
-                return str(value)
-    return str(config.value.get("current-context") or "")
 
 
 def _check_exec(user: dict[str, Any], configuration: Configuration) -> None:

@@ -30,7 +30,7 @@ _SECRET_KEY = re.compile(r"(?i)token|secret|password|key|credential")
 _HEADER_VALUE = re.compile(r"[\x21-\x7e]+(?: [\x21-\x7e]+)*")
 #: A choice: tokens have a few thousand, and an API server takes 1 MiB of headers
 #: (net/http DefaultMaxHeaderBytes). Each is looked for in every text, in all its spellings.
-_HEADER_CHARS_MAX: Final = 1 << 16
+HEADER_CHARS_MAX: Final = 1 << 16
 _SCHEME = re.compile(r"[^/@]*:?//")
 _ENDS_AUTHORITY = re.compile(r"[/?#]")
 _HOST_PORT = re.compile(r"(?:\[[^\]]*\]|[^:]*)(?::[0-9]*)?")
@@ -105,7 +105,7 @@ def _lower(character: str) -> str:
 
 def is_usable_header(value: str) -> bool:
     """Tell whether a value can be sent as an Authorization header."""
-    return len(value) <= _HEADER_CHARS_MAX and _HEADER_VALUE.fullmatch(value) is not None
+    return len(value) <= HEADER_CHARS_MAX and _HEADER_VALUE.fullmatch(value) is not None
 
 
 def _forms(value: str) -> Iterator[str]:

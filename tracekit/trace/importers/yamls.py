@@ -1,8 +1,4 @@
-"""YAML out of files: the documents between `---` one by one, of bounded size.
-
-An alias stands for what its anchor holds, so few bytes can name more nodes than memory holds: what
-all aliases stand for is counted.
-"""
+"""YAML out of files: the documents between `---` one by one, of bounded size."""
 
 from __future__ import annotations
 
@@ -12,19 +8,14 @@ from typing import Any
 
 import yaml
 
+from tracekit.base import plain_yaml
 from tracekit.base.errors import TraceFormatError
-from tracekit.base.plain_yaml import PlainLoader
 from tracekit.trace.importers.source import LineSource
 
 Raw = dict[str, Any]
 
 _DOCUMENT_BYTES_MAX = 64 * 1024 * 1024
-_NODES_MAX = 20_000_000
-#: Lines and items of a document: `kubectl` needs thirty bytes for each and a bomb two, of which the
-#: parser makes several hundred.
-_ITEMS_MAX = 3_000_000
-_BEFORE_AN_ITEM = (b"\n", b",", b"[", b"{")
-_NESTING_MAX = 200
+_ITEMS_MAX = plain_yaml.ITEMS_MAX
 _COMMENT = re.compile(rb"\A(?:[ \t]*(?:#[^\n]*)?\r?\n|---[ \t]*(?:#[^\n]*)?\r?\n|%YAML[^\n]*\n)*")
 _KEY = re.compile(rb"\A(?:- )?['\"]?[A-Za-z_][\w./-]*['\"]?:(?:[ \t\r\n]|\Z)")
 
@@ -62,28 +53,14 @@ def load(text: bytes, name: str) -> Any:
     Raises:
         TraceFormatError: It holds more values than memory should.
     """
-    if len(text) > _ITEMS_MAX and sum(map(text.count, _BEFORE_AN_ITEM)) > _ITEMS_MAX:
-        raise _too_many(name)
-    loader: Any = PlainLoader(text)
     try:
-        found = loader.get_single_data()
-    except RecursionError as error:
-        raise yaml.YAMLError from error
-    finally:
-        loader.dispose()
-    if b"*" in text and _size(found, {}, 0) > _NODES_MAX:
-        raise TraceFormatError(
-            f"{name} has YAML aliases that stand for more than {_NODES_MAX:,} values: ask kubectl "
-            "for -o json"
-        )
-    return found
+        return plain_yaml.load(text, items_max=_ITEMS_MAX)
+    except plain_yaml.TooManyValuesError as error:
+        raise _too_many(name, error) from error
 
 
-def _too_many(name: str) -> TraceFormatError:
-    return TraceFormatError(
-        f"{name} has a YAML document of more than {_ITEMS_MAX:,} values: ask kubectl for -o json, "
-        "which is read faster"
-    )
+def _too_many(name: str, error: plain_yaml.TooManyValuesError) -> TraceFormatError:
+    return TraceFormatError(f"{name} has {error}: ask kubectl for -o json, which is read faster")
 
 
 def _pieces(source: LineSource) -> Iterator[tuple[int, bytes]]:
@@ -100,7 +77,8 @@ def _pieces(source: LineSource) -> Iterator[tuple[int, bytes]]:
         held.append(line)
         size += len(line) + 1
         if len(held) > _ITEMS_MAX:  # before memory holds them all
-            raise _too_many(source.name)
+            error = plain_yaml.TooManyValuesError(_ITEMS_MAX, by_aliases=False)
+            raise _too_many(source.name, error)
         if size > _DOCUMENT_BYTES_MAX:
             raise TraceFormatError(
                 f"{source.name} is YAML of more than {_DOCUMENT_BYTES_MAX >> 20} MiB: ask kubectl "
@@ -108,17 +86,3 @@ def _pieces(source: LineSource) -> Iterator[tuple[int, bytes]]:
             )
     if any(text.strip() for text in held):
         yield first, b"\n".join(held)
-
-
-def _size(value: Any, known: dict[int, int], depth: int) -> int:
-    """How many values a document has once every alias is written out."""
-    if not isinstance(value, dict | list):
-        return 1
-    if id(value) in known:
-        return known[id(value)]
-    if depth > _NESTING_MAX:
-        return _NODES_MAX + 1
-    known[id(value)] = _NODES_MAX + 1  # what holds itself has no end
-    inner = value.values() if isinstance(value, dict) else value
-    known[id(value)] = 1 + sum(_size(item, known, depth + 1) for item in inner)
-    return known[id(value)]
