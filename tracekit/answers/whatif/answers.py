@@ -24,6 +24,7 @@ from tracekit.check.replay.run_context import RunContext
 from tracekit.check.replay.search_state import KeyReplay
 from tracekit.versions.era import Era
 from tracekit.versions.job import JobRules
+from tracekit.versions.job_handlers import HandlerRules
 from tracekit.versions.references import REFERENCES
 from tracekit.versions.rows import Row, with_rows
 
@@ -204,7 +205,7 @@ class Prover:
         #: Whether the other rules would have been served at the very same times, and after as many
         #: retries as they ask for.
         self.same_queue = (
-            ours.handlers == theirs.handlers
+            _of_jobs(ours.handlers) == _of_jobs(theirs.handlers)
             and ours.retries == theirs.retries
             and _counts_retries(ours) == _counts_retries(theirs)
         )
@@ -292,6 +293,11 @@ class Prover:
         # Which rows make a fork hangs on more than its text says.
         alike = kinds(proof.differences) if proof.fork is None else ()
         return self.search.because(proof.measure, measured, shape(job, proof.differences), alike)
+
+
+def _of_jobs(handlers: HandlerRules) -> HandlerRules:
+    """The rules by which Jobs are served: not when an orphan, whose Job is done with, is again."""
+    return replace(handlers, orphan_finalizer_retried=True)
 
 
 def _counts_retries(rules: JobRules) -> bool:
