@@ -51,9 +51,10 @@ tracekit replay run --diff --baseline known.json -o sarif > tracekit.sarif
 - Each is decided from the record and its replay; the text of an Event alone decides none.
 - `error`: something that had to happen did not, or happened against the rules. `warning`: harm by
   controllers that kept to their rules, and Jobs that failed. `info`: good to know.
-- Worst first: by severity, then by how many Jobs, runs and objects were hit (1 to 9, 10 to 99, …),
-  then by kind. What follows from another finding stands beneath it, and a cause is as severe as the
-  worst that follows from it.
+- Worst first: by severity, then by how many Jobs, runs and objects were hit (1 to 3, 4 to 9,
+  10 to 31, …), then by kind. What follows from another finding stands beneath it, and a cause is as
+  severe as the worst that follows from it. Below all of them each failed Job is put down to the
+  kind of its cause, or to none that the record tells.
 - *Harm* is counted once for each Job: failed Jobs and Jobs that have not ended (of the kinds that
   end or hold a Job), times of schedules that were not started or whose run was replaced, Jobs and
   runs that came or ended late, seconds on a node of pods that came to nothing, and other objects

@@ -8,14 +8,17 @@ import pytest
 from msgspec.structs import replace
 
 from tracekit.answers.findings.advice import advice
-from tracekit.answers.findings.controllers import BACKLOG
-from tracekit.answers.findings.cronjobs import NOT_STARTED
+from tracekit.answers.findings.controllers import BACKLOG, LEADER
+from tracekit.answers.findings.cronjobs import NO_LEADER, NOT_STARTED
 from tracekit.answers.findings.diagnosis import grouped
-from tracekit.answers.findings.jobs import NOT_BEGUN, OVERRUN, SUSPENDED
+from tracekit.answers.findings.failures import failures_sentence
+from tracekit.answers.findings.job_failures import EXITED, OTHERWISE, REFUSED
+from tracekit.answers.findings.jobs import NOT_BEGUN, SUSPENDED
+from tracekit.answers.findings.overruns import OVERRUN
 from tracekit.answers.harm import Harm
 from tracekit.answers.model import Case, Severity, Target
 from tracekit.answers.tables import finding_rows, wait_rows
-from tracekit.answers.words import of_several
+from tracekit.answers.words import agreeing, of_several
 
 
 def case(rule, name, claim, **more):
@@ -68,6 +71,57 @@ def test_what_hit_more_stands_first_whatever_its_kind() -> None:
     many = [case(NOT_BEGUN, f"n-{n}", "waits", harm=Harm(unfinished_jobs=1)) for n in range(10)]
     assert [f.id for f in grouped([*few, *many])] == ["TK411", "TK424"]
     assert [f.id for f in grouped([*few, *many[1:]])] == ["TK424", "TK411"], "about as many"
+    assert [f.id for f in grouped([*few[:3], *many[6:]])] == ["TK411", "TK424"], "3 and 4"
+
+
+def test_what_failed_stands_before_what_was_late_whoever_speaks_for_it() -> None:
+    """One overrun Job among thirteen that waited does not lift their cause above 13 failures."""
+    behind = case(
+        OVERRUN, "a", "overran its deadline", cause=BACKLOG, harm=Harm(late=1)
+    )  # fmt: skip
+    failed = [case(EXITED, f"f-{n}", "failed", harm=Harm(failed_jobs=1)) for n in range(13)]
+    controller = Target("Controller", "", "the Job controller")
+    backlog = Case(BACKLOG, controller, "fell back", 0, 1, "", harm=Harm(late=13))
+    assert [f.id for f in grouped([behind, backlog, *failed])] == ["TK401", "TK207", "TK424"]
+    assert [f.id for f in grouped([behind, backlog, *failed[:3]])] == ["TK207", "TK424", "TK401"]
+
+
+def test_of_two_pauses_the_one_in_which_it_happened_is_the_cause() -> None:
+    lease = Target("Lease", "kube-system", "kube-controller-manager")
+    pauses = [
+        Case(LEADER, lease, f"nobody led for {n} s", at, at + 9, "", harm=Harm(late=late))
+        for n, at, late in ((5, 100, 3), (9, 500, 1))
+    ]
+    missed = Case(
+        NO_LEADER, Target("CronJob", "ns", "cron"), "was due", 503, 503, "", cause=LEADER,
+        harm=Harm(missed_runs=1),
+    )  # fmt: skip
+    found = grouped([*pauses, missed])
+    assert [(f.id, f.claim) for f in found[:2]] == [
+        ("TK208", "nobody led for 9 s"),
+        ("TK301", "was due"),
+    ]
+    assert found[0].victims[0].cases == (missed,)
+
+
+def test_failed_jobs_are_put_down_to_causes_and_what_is_not_known_is_said() -> None:
+    found = grouped([
+        *(case(EXITED, f"a-{n}", "failed with exit code 1", harm=Harm(failed_jobs=1)) for n in range(2)),
+        case(EXITED, "b", "failed with exit code 2", harm=Harm(failed_jobs=1)),
+        case(REFUSED, "c", "failed: its pods are refused", harm=Harm(failed_jobs=1)),
+        case(OTHERWISE, "d", "failed (BackoffLimitExceeded)", harm=Harm(failed_jobs=1)),
+    ])  # fmt: skip
+    assert failures_sentence(found) == (
+        "5 Jobs failed: 3 as their containers ended with an error (TK401), 1 as its pods are "
+        "refused (TK405), 1 for a reason that the record does not tell (TK409)"
+    )
+    assert failures_sentence(found[:0]) == ""
+
+
+def test_a_verb_agrees_with_the_names_before_it() -> None:
+    assert agreeing("was", ["a"]) == "a was"
+    assert agreeing("was", ["a", "b"]) == "a, b were"
+    assert agreeing("waits", ["a", "b", "c", "d"]) == "a, b, c and 1 more wait"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from tests.findings.conftest import Traces
 from tests.support.traces import ROOT
 from tracekit.answers.findings.advice import advice
 from tracekit.answers.findings.diagnosis import RULES
-from tracekit.answers.findings.jobs import OVERRUN
+from tracekit.answers.findings.overruns import OVERRUN
 from tracekit.versions.behavior_releases import behaviors_of
 from tracekit.versions.behaviors import Behavior
 from tracekit.versions.version import KubeVersion

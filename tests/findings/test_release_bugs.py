@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+from tests.sql.conftest import session_of, trace_path  # noqa: F401 - fixtures
 from tracekit.answers.facts import facts_of, keyed
 from tracekit.answers.findings import jobs
+from tracekit.answers.findings.advice import advice_of
 from tracekit.answers.findings.diagnosis import RULES
 from tracekit.answers.judgements import Listed
 from tracekit.answers.trace_model import COLUMNS, Facts
@@ -18,8 +21,8 @@ from tracekit.base.cron import Generation
 from tracekit.cli.simulate import simulate_command
 from tracekit.sql.diagnosed import findings_of
 from tracekit.sql.session import Session
-from tracekit.versions.behavior_releases import behaviors_of
 from tracekit.versions.era import Era
+from tracekit.versions.gates import Gate
 from tracekit.versions.release_bugs import BUGS, Bug, bugs_of
 from tracekit.versions.version import KubeVersion
 
@@ -91,8 +94,27 @@ def test_the_remedy_names_releases_that_mend_it(bug: Bug) -> None:
     for version in (None, *(era.version for era in eras)):
         text = row.remedy(version).removeprefix("Upgrade to ").partition(" or later")[0]
         for release in text.split(", "):
-            assert row.mended_by in behaviors_of(KubeVersion.parse(release))
+            assert not row.in_release(Era.resolve(release)), release
     assert row.thread
+
+
+def test_a_gate_that_is_off_is_turned_on_and_no_upgrade_is_advised() -> None:
+    off = Era.resolve("1.36.3", {Gate.StaleControllerConsistencyJob.value: False})
+    bug = bugs_of(off)[Bug.OWN_WRITES_NOT_AWAITED]
+    assert bug.remedy == "Turn the feature gate StaleControllerConsistencyJob on."
+    assert Bug.OWN_WRITES_NOT_AWAITED not in bugs_of(Era.resolve("1.36.3"))
+    old = bugs_of(Era.resolve("1.35.1"))[Bug.OWN_WRITES_NOT_AWAITED]
+    assert old.remedy == "Upgrade to 1.36 or later."
+
+
+@pytest.mark.parametrize("version", ["v1.36.3", "v1.37.1"])
+def test_no_advice_on_a_new_release_names_an_old_one(version: str, session_of: Any) -> None:  # noqa: F811
+    name = {"v1.36.3": "v1.36.3-troubles", "v1.37.1": "v1.37.1-all"}[version]
+    own = KubeVersion.parse(version)
+    for finding in findings_of(session_of(name)):
+        for case in finding.cases:
+            named = re.findall(r"\b1\.\d\d(?:\.\d+)?\b", advice_of(case))
+            assert all(KubeVersion.parse(release) > own for release in named), advice_of(case)
 
 
 def test_a_rule_that_names_a_bug_names_its_thread() -> None:

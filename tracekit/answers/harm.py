@@ -5,6 +5,14 @@ from __future__ import annotations
 from msgspec import Struct
 
 
+def magnitude_of(hit: int) -> int:
+    """How large a number is: 1 to 3, 4 to 9, 10 to 31, …; 0 for nothing.
+
+    Two steps a power of ten: the decimal digits of its square.
+    """
+    return len(str(hit * hit)) if hit else 0
+
+
 class Harm(Struct, frozen=True):
     """What was lost by one cause; findings are ranked by it.
 
@@ -31,9 +39,9 @@ class Harm(Struct, frozen=True):
 
     @property
     def magnitude(self) -> int:
-        """How many decimal digits the number of all that was hit has; 0: nothing was."""
+        """How large the number of all that was hit is."""
         hit = self.failed_jobs + self.unfinished_jobs + self.missed_runs + self.late + self.objects
-        return len(str(hit)) if hit else 0
+        return magnitude_of(hit)
 
     @property
     def weight(self) -> tuple[float, ...]:

@@ -28,6 +28,16 @@ def named(names: Sequence[str], most: int = 3) -> str:
     return f"{', '.join(names[:most])} and {len(names) - most} more"
 
 
+def agreed(verb: str, names: Sequence[str]) -> str:
+    """A verb as it stands after some names: `was` after one, `were` after several."""
+    return verb if len(names) == 1 else _SEVERAL[verb]
+
+
+def agreeing(verb: str, names: Sequence[str]) -> str:
+    """Some names with a verb that agrees with them: `a was`, `a, b were`."""
+    return f"{named(names)} {agreed(verb, names)}"
+
+
 #: Not within a name, as of an image.
 _ONE = re.compile(
     r"^(?:has|was|is|does|stays|wants|waits|makes|starts)\b"

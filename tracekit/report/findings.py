@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tracekit.answers.findings.advice import advice
+from tracekit.answers.findings.failures import failures_sentence
 from tracekit.answers.harm import Harm
 from tracekit.answers.model import Case, Finding, Rule, Severity
 from tracekit.answers.words import clock, counted
@@ -42,6 +43,8 @@ def text_lines(
             for line in _evidence(finding, most=10 if full else 1):
                 yield from _wrapped(" " * _INDENT + line, width)
             yield from _wrapped(" " * _INDENT + f"do: {advice(finding)}", width)
+    if failed := failures_sentence(findings):
+        yield from _wrapped(failed, width, indent=2)
     yield closing(findings)
 
 
@@ -72,11 +75,11 @@ def _evidence(finding: Finding, *, most: int) -> Iterator[str]:
         yield f"and {left} more"
 
 
-def _wrapped(line: str, width: int) -> list[str]:
+def _wrapped(line: str, width: int, indent: int = _INDENT) -> list[str]:
     return textwrap.wrap(
         for_terminal(line),
         width,
-        subsequent_indent=" " * _INDENT,
+        subsequent_indent=" " * indent,
         break_long_words=False,
         break_on_hyphens=False,
         drop_whitespace=True,
@@ -103,7 +106,8 @@ def markdown_lines(findings: Sequence[Finding]) -> Iterator[str]:
         )
         yield f"| {' | '.join(for_markdown(cell) for cell in cells)} |"
     yield ""
-    yield closing(findings)
+    failed = failures_sentence(findings)
+    yield f"{for_markdown(failed)}. {closing(findings)}" if failed else closing(findings)
 
 
 def rule_lines(rules: Iterable[Rule], *, width: int = 80) -> Iterator[str]:

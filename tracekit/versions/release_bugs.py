@@ -14,7 +14,7 @@ from msgspec import Struct
 from tracekit.versions.behavior_releases import SHIPPED
 from tracekit.versions.behaviors import Behavior
 from tracekit.versions.era import Era
-from tracekit.versions.gates import Gate
+from tracekit.versions.gates import GATES, Gate
 from tracekit.versions.version import KubeVersion
 
 
@@ -28,6 +28,7 @@ class Bug(Enum):
     DEADLINE_TIMER_LOST = "deadline-timer-lost"
     RESUMED_JOB_REFUSED = "resumed-job-refused"
     SUSPENDED_EMPTY_JOB_REFUSED = "suspended-empty-job-refused"
+    OWN_WRITES_NOT_AWAITED = "own-writes-not-awaited"
 
 
 class BugRow(Struct, frozen=True):
@@ -35,7 +36,7 @@ class BugRow(Struct, frozen=True):
 
     thread: int  # of kubernetes/kubernetes
     who: str  # is hit
-    mended_by: Behavior
+    mended_by: Behavior | Gate
     #: What a release must have for the bug to show.
     needs: tuple[Behavior | Gate, ...] = ()
     #: What helps without an upgrade.
@@ -43,15 +44,15 @@ class BugRow(Struct, frozen=True):
 
     def in_release(self, era: Era) -> bool:
         """Whether a release with its gates has the bug."""
-        return self.mended_by not in era and all(
-            era.enabled(need) if isinstance(need, Gate) else need in era for need in self.needs
-        )
+        return not _has(era, self.mended_by) and all(_has(era, need) for need in self.needs)
 
     def remedy(self, version: KubeVersion | None) -> str:
         """What to do: the patch release of that version's branch, else all that mend it.
 
         None: the release is not known, or only guessed from objects.
         """
+        if isinstance(self.mended_by, Gate):
+            return f"{_gate_remedy(self.mended_by, version)} {self.meanwhile}".rstrip()
         boundary = SHIPPED[self.mended_by].boundary
         mended = [release for release, ships in boundary.edges() if ships]
         if version is not None:
@@ -59,6 +60,18 @@ class BugRow(Struct, frozen=True):
             mended = own or [r for r in mended if KubeVersion.parse(r) > version]
         names = ", ".join(release.removesuffix(".0") for release in mended)
         return f"Upgrade to {names} or later. {self.meanwhile}".rstrip()
+
+
+def _has(era: Era, what: Behavior | Gate) -> bool:
+    return era.enabled(what) if isinstance(what, Gate) else what in era
+
+
+def _gate_remedy(gate: Gate, version: KubeVersion | None) -> str:
+    history = GATES[gate]
+    if version is not None and history.is_settable(version):
+        return f"Turn the feature gate {gate.value} on."
+    first = next(spec.version for spec in history.specs if spec.default)
+    return f"Upgrade to {first.branch} or later."
 
 
 BUGS: Final[dict[Bug, BugRow]] = {
@@ -109,6 +122,11 @@ BUGS: Final[dict[Bug, BugRow]] = {
         Behavior.SUSPENDED_EMPTY_JOB_ENDS_WITHOUT_START,
         (Behavior.STATUS_TRANSITIONS_VALIDATED, Gate.JobManagedBy),
         "Resume the Job: then it ends.",
+    ),
+    Bug.OWN_WRITES_NOT_AWAITED: BugRow(
+        130683,
+        "Jobs whose controller acts before its caches show its own last writes",
+        Gate.StaleControllerConsistencyJob,
     ),
 }
 

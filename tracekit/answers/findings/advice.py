@@ -17,9 +17,9 @@ def advice(finding: Finding) -> str:
 def advice_of(case: Case) -> str:
     """What to do about one object, with its own name in commands."""
     target, cause = case.target, case.cause
-    own = case.todo or case.rule.todo
-    todo = own if cause is None else f"see {cause.id}. {case.todo or cause.todo}"
-    if target.kind in _NAMED and cause is None:
+    own = case.todo or (case.rule.todo if cause is None else "")
+    todo = own
+    if target.kind in _NAMED and own:
         kind = target.kind.lower()
         space = f" -n {for_shell(target.namespace)}" if target.namespace else ""
         named = f"{kind}{space} {for_shell(target.name)}"
@@ -28,4 +28,6 @@ def advice_of(case: Case) -> str:
             f"job{space} {for_shell(target.name + '-by-hand')} "
             f"--from={for_shell('cronjob/' + target.name)}",
         )
+    if cause is not None:
+        todo = f"see {cause.id}. {todo or cause.todo}"
     return todo.replace("{object}", for_shell(f"{target.namespace}/{target.name}"))

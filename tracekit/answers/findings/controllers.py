@@ -6,6 +6,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from itertools import pairwise
 
+from msgspec.structs import replace
+
 from tracekit.answers.findings.backoff_statuses import REFUSED_IN_BACKOFF, STALE, without_news
 from tracekit.answers.findings.job_failures import refused_to_the_end
 from tracekit.answers.findings.living import Living, can_crowd
@@ -48,8 +50,8 @@ DUPLICATE = Rule(
     "order of the store, so the recorder's lag does not matter. Pods that the verdicts call "
     "somebody else's, and divergences (TK1xx), do not count.",
     "None known; a pod whose end the kubelet has not reported counts as living, rightly.",
-    "Make the work safe to run twice; upgrade to 1.36, where a sync is refused until the caches "
-    "show the controller's own writes.",
+    "Make the work safe to run twice. Up to 1.35 an upgrade helps: from 1.36 on a sync waits until "
+    "the caches show the controller's own writes.",
     130683, rank=11,
 )  # fmt: skip
 COUNTED_TWICE = Rule(
@@ -125,16 +127,16 @@ def find(facts: Facts) -> Iterator[Case]:
     """Every case of this family."""
     backlogs = list(_backlogs(facts))
     for job in facts.jobs:
-        yield from _stale_writes(facts, job, backlogs)
-        yield from without_news(facts, job)
-        yield from _duplicates(facts, job)
-        yield from _counted_twice(facts, job)
+        stale = [*_stale_writes(facts, job, backlogs), *without_news(facts, job)]
+        yield from stale
+        for case in (*_duplicates(facts, job), *_counted_twice(facts, job)):
+            yield _of_old_news(case, stale)
         yield from _finalizers(facts, job)
         yield from _refused(facts, job)
     objects: list[Job | CronJob] = [*facts.jobs, *facts.cronjobs]
     for life in objects:
         yield from _repeated(life)
-        yield from _backwards(facts, life)
+        yield from backwards(facts, life)
     yield from backlogs
     yield from _leaders(facts)
 
@@ -166,6 +168,14 @@ def _stale_writes(facts: Facts, job: Job, backlogs: list[Case]) -> Iterator[Case
         job.cronjob,
         evidence={"writes": len(old), "lag_s": round(worst.lag_ns / NS_PER_S, 3)},
     )
+
+
+def _of_old_news(case: Case, stale: list[Case]) -> Case:
+    """What a controller did wrong by caches that were seconds old, as a consequence of that."""
+    known = any(found.rule is STALE for found in stale)
+    if not known or case.evidence["lag_s"] < 1:
+        return case
+    return replace(case, cause=STALE, todo=case.todo or case.rule.todo, thread=case.rule.thread)
 
 
 def _duplicates(facts: Facts, job: Job) -> Iterator[Case]:
@@ -208,7 +218,16 @@ def _duplicates(facts: Facts, job: Job) -> Iterator[Case]:
             "beside": [o.name for o in others],
             "lag_s": round(lag_ns / NS_PER_S, 3),
         },
+        todo=_of_duplicates(facts),
     )
+
+
+def _of_duplicates(facts: Facts) -> str:
+    """What to do about a second pod, by what is known of the release."""
+    bug = facts.bugs.get(Bug.OWN_WRITES_NOT_AWAITED)
+    if bug is None:
+        return "Make the work safe to run twice."
+    return f"Make the work safe to run twice. {bug.remedy}"
 
 
 def _counted_twice(facts: Facts, job: Job) -> Iterator[Case]:
@@ -236,7 +255,11 @@ def _counted_twice(facts: Facts, job: Job) -> Iterator[Case]:
             f"succeeded {state.number('succeeded')} at {clock(state.at_ns)}, but "
             f"{counted(ended, 'pod')} had{old}",
             job.cronjob,
-            evidence={"succeeded": state.number("succeeded"), "pods_succeeded": ended},
+            evidence={
+                "succeeded": state.number("succeeded"),
+                "pods_succeeded": ended,
+                "lag_s": round(lag_ns / NS_PER_S, 3),
+            },
         )
         return
 
@@ -347,7 +370,8 @@ def _repeated(life: Job | CronJob) -> Iterator[Case]:
             return
 
 
-def _backwards(facts: Facts, life: Job | CronJob) -> Iterator[Case]:
+def backwards(facts: Facts, life: Job | CronJob) -> Iterator[Case]:
+    """Statuses of one object that fell, with who wrote them."""
     end = life.end if isinstance(life, Job) else None
     for before, now in pairwise(life.states):
         if now.gone:
@@ -536,7 +560,8 @@ def _leaders(facts: Facts) -> Iterator[Case]:
                 "deadlines_overrun": len(overdue),
                 "jobs_waited": [f"{j.namespace}/{j.name}" for j in waited][:50],
             },
-            harm=Harm(missed_runs=len(ticks), late=len(started) + len(overdue) + len(waited)),
+            # What it made miss or overrun has findings of its own, which stand beneath.
+            harm=Harm(late=len(waited)),
         )
 
 

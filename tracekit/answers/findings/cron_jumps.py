@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from tracekit.answers.findings.controllers import BACKWARDS, backwards
 from tracekit.answers.findings.cron_stalls import MOST_DUE, due_times
 from tracekit.answers.harm import Harm
 from tracekit.answers.model import Case, Rule, Severity
-from tracekit.answers.trace_model import CronJob, Job, State
+from tracekit.answers.trace_model import CronJob, Facts, Job, State
 from tracekit.answers.words import clock
-from tracekit.base.cron import Schedule
+from tracekit.base.cron import Generation, Schedule
 from tracekit.base.cron.zones import Zone
 from tracekit.versions.constants import CRON_MISSED_RUNS_MAX
 
@@ -34,7 +35,12 @@ def _last_known_run(cron: CronJob, before: State) -> int:
 
 
 def missed_many(
-    cron: CronJob, job: Job, before: State, reading: tuple[Schedule, Zone], slot_ns: int
+    facts: Facts,
+    cron: CronJob,
+    job: Job,
+    before: State,
+    reading: tuple[Schedule, Zone],
+    slot_ns: int,
 ) -> Iterator[Case]:
     """A start before which its controller counts more than 100 missed ones, if they truly were."""
     last_ns = before.row["last_schedule_ns"]
@@ -58,6 +64,7 @@ def missed_many(
     if really > CRON_MISSED_RUNS_MAX:
         yield case
         return
+    stops = ": a polling controller starts nothing then until startingDeadlineSeconds bounds it"
     yield replace(
         case,
         claim="its controller counts more than 100 missed starts: lastScheduleTime was set back",
@@ -65,6 +72,18 @@ def missed_many(
         f"{clock(slot_ns)}, when {job.name} was started; really missed since the run before, or "
         f"its creation: {really}",
         severity=Severity.WARNING,
-        todo="See TK206 for who wrote lastScheduleTime: up to 1.20 a CronJob starts nothing then "
-        "until startingDeadlineSeconds bounds the count.",
+        todo="Who wrote lastScheduleTime stands there"
+        + (f"{stops}." if facts.generation is Generation.GEN1 else "."),
     )
+
+
+def set_back(facts: Facts, cron: CronJob, case: Case) -> Case:
+    """Missed starts, as a consequence of a lastScheduleTime that somebody has set back."""
+    if case.rule is not TOO_MANY_MISSED:
+        return case
+    known = any(
+        back.from_ns <= case.until_ns and back.severity is None for back in backwards(facts, cron)
+    )
+    if not known:
+        return case
+    return replace(case, cause=BACKWARDS, todo=case.todo or case.rule.todo, thread=case.rule.thread)

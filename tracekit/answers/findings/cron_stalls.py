@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from tracekit.answers.findings import waiting
+from tracekit.answers.findings.controllers import LEADER
 from tracekit.answers.findings.job_failures import refused_case, refused_to_the_end
 from tracekit.answers.findings.jobs import SUSPENDED as JOB_SUSPENDED
 from tracekit.answers.findings.pulls import unpulled, unpulled_case
@@ -171,7 +172,7 @@ def _why(facts: Facts, cron: CronJob, jobs: Sequence[Job], first_ns: int) -> _Wh
             return found
     pause = facts.pause_between(first_ns, facts.end_ns)
     if pause is not None:
-        return "starts nothing: nobody led when it was due", pause.what, None, None
+        return "starts nothing: nobody led when it was due (TK208)", pause.what, None, LEADER
     why = "nothing in the record tells why"
     return "has started nothing that was due, and the record does not tell why", why, None, None
 

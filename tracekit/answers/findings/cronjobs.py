@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 from tracekit.answers.evidence import Evidence
 from tracekit.answers.findings import cron_names, cron_runs, cron_stalls
-from tracekit.answers.findings.cron_jumps import TOO_MANY_MISSED, missed_many
+from tracekit.answers.findings.controllers import LEADER
+from tracekit.answers.findings.cron_jumps import TOO_MANY_MISSED, missed_many, set_back
 from tracekit.answers.findings.cron_names import REFUSED_NAMES, refused_names
 from tracekit.answers.findings.cron_runs import STALE_ACTIVE, stale_active, starved, twice
 from tracekit.answers.findings.cron_stalls import (
@@ -87,7 +88,7 @@ LATE = Rule(
     "The Job was created 15 s or more after its scheduled time, without an edit in between "
     "(TK310). Only info where concurrencyPolicy Forbid made it wait for the run before.",
     "None known.",
-    "If nobody led then, see TK208; if the controller was behind, see TK207.",
+    "If the controller was behind, see TK207.",
     rank=30,
 )  # fmt: skip
 NEVER_DUE = Rule(
@@ -172,10 +173,10 @@ def _of_one(facts: Facts, cron: CronJob, mine: list[Job], ticks: list[Row]) -> I
         if any(stall.rule is case.rule for stall in stalls):
             continue  # that one counts from the last start on
         behind = _behind_its_job(facts, case, mine, blocked=held is not None)
-        yield _of_names(behind, nameless)
+        yield _of_names(set_back(facts, cron, behind), nameless)
     yield from starved(cron, mine)
     yield from twice(cron, ticks, reading)
-    yield from _jumps(facts, cron, mine)
+    yield from (set_back(facts, cron, case) for case in _jumps(facts, cron, mine))
     yield from _starts(facts, cron, mine)
     yield from _differently(facts, cron)
     yield from _evidence(cron, mine)
@@ -276,8 +277,11 @@ def _calls(facts: Facts, cron: CronJob, found: Sequence[Row]) -> list[Row]:
 def _missed(cron: CronJob, policy: str, found: list[Row]) -> Case:
     match policy:
         case "no-leader":
-            claim = "was due while no controller manager led, and was never started"
-            return _tick_case(NO_LEADER, cron, found, claim)
+            claim = "was due while no controller manager led (TK208), and was never started"
+            return replace(
+                _tick_case(NO_LEADER, cron, found, claim),
+                cause=LEADER, todo=NO_LEADER.todo, thread=NO_LEADER.thread,
+            )  # fmt: skip
         case "too-many-missed":
             claim = "never starts again: more than 100 starts were missed"
             return _tick_case(TOO_MANY_MISSED, cron, found, claim)
@@ -348,7 +352,7 @@ def _jumps(facts: Facts, cron: CronJob, jobs: Sequence[Job]) -> Iterator[Case]:
         reading = reading_of(before, facts.generation)
         if not last_ns or reading is None or isinstance(reading[0], EverySchedule):
             continue
-        yield from missed_many(cron, job, before, reading, slot_ns)
+        yield from missed_many(facts, cron, job, before, reading, slot_ns)
 
 
 #### Starts at another time ####
@@ -428,9 +432,9 @@ def _late(facts: Facts, cron: CronJob, late: list[tuple[Job, int]], jobs: Sequen
         other.first.rv < job.first.rv and slot_ns < (other.ended_ns or facts.end_ns)
         for other in jobs
     )  # fmt: skip
-    why = ""
+    why, cause = "", None
     if facts.pause_between(slot_ns, job.first.at_ns) is not None:
-        why = ", as nobody led then"
+        why, cause = ", as nobody led then (TK208)", LEADER
     elif hung:
         why = ", as the run before had not ended (Forbid)"
     return Case(
@@ -444,6 +448,7 @@ def _late(facts: Facts, cron: CronJob, late: list[tuple[Job, int]], jobs: Sequen
         severity=Severity.INFO if hung else None,
         evidence={"jobs": [j.name for j, _ in late], "delay_s": round(delay_ns / NS_PER_S, 3)},
         harm=Harm(late=len(late)),
+        cause=cause,
     )
 
 

@@ -20,6 +20,7 @@ from tracekit.answers.findings import (
 )
 from tracekit.answers.findings.baseline import Baseline
 from tracekit.answers.findings.harms import arranged, weighed
+from tracekit.answers.harm import magnitude_of
 from tracekit.answers.model import Case, Finding, Rule
 from tracekit.answers.trace_model import Facts
 from tracekit.answers.words import counted, named
@@ -127,10 +128,12 @@ def grouped(cases: Iterable[Case]) -> list[Finding]:
 def _key(finding: Finding) -> tuple[Any, ...]:
     """The worst first: by severity, magnitude of the harm, kind, the harm itself.
 
-    Among causes that hit about as many, the kind that tells most stands first.
+    Among causes that hit about as many, the kind that tells most stands first. A consequence
+    speaks for its cause where it is about as many objects as the whole hit.
     """
     harm = finding.harm_in_all
-    rank = min(f.rule.rank for f in (finding, *finding.victims))
+    large = [f for f in finding.victims if magnitude_of(len(f.objects)) >= harm.magnitude]
+    rank = min(f.rule.rank for f in (finding, *large))
     return (
         finding.severity.rank, -harm.magnitude, rank, *(-p for p in harm.weight),
         finding.rule.id, finding.from_ns, finding.subject,

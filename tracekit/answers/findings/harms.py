@@ -141,11 +141,11 @@ def _below(place: int, beneath: dict[int, list[int]]) -> Iterator[int]:
 
 def _roots(findings: Sequence[Finding]) -> list[int | None]:
     """For each finding the place of the one that it is a consequence of, if that is among them."""
-    places: dict[tuple[Hashable, ...], int] = {}
+    places: dict[tuple[Hashable, ...], dict[int, None]] = {}
     for place, finding in enumerate(findings):
         for case in finding.cases:
             for key in _known_by(case.target, case.cronjob):
-                places.setdefault((finding.id, *key), place)
+                places.setdefault((finding.id, *key), {})[place] = None
     found: list[int | None] = []
     for place, finding in enumerate(findings):
         root = None
@@ -153,10 +153,21 @@ def _roots(findings: Sequence[Finding]) -> list[int | None]:
             first = finding.cases[0]
             keys = (*_known_by(first.target, first.cronjob), (_WHOLE,))
             near = (places.get((finding.cause.id, *key)) for key in keys)
-            root = next((at for at in near if at is not None), None)
+            root = _nearest(first, next((found for found in near if found), {}), findings)
         # Of two that name each other the first is the cause.
         found.append(None if root is not None and root < place and found[root] == place else root)
     return found
+
+
+def _nearest(case: Case, places: Iterable[int], findings: Sequence[Finding]) -> int | None:
+    """Of several causes the one at whose time a consequence began, else the first."""
+    places = list(places)
+    then = (at for at in places if any(_meet(case, other) for other in findings[at].cases))
+    return next(then, places[0] if places else None)
+
+
+def _meet(case: Case, other: Case) -> bool:
+    return other.from_ns <= case.until_ns and case.from_ns <= other.until_ns
 
 
 #: Kinds that are about more than one namespace.

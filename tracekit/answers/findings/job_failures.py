@@ -317,7 +317,7 @@ def _case(job: Job, rule: Rule, claim: str, end_ns: int, pods: list[Pod], reason
         rule,
         job.target,
         claim,
-        job.created_ns,
+        _began_ns(job, end_ns, pods),
         end_ns,
         f"{clock(end_ns)}: {reason}"
         + (f"; {counted(len(pods), 'pod')} ({named([p.name for p in pods])})" if pods else "")
@@ -332,6 +332,12 @@ def _case(job: Job, rule: Rule, claim: str, end_ns: int, pods: list[Pod], reason
             "exit_codes": sorted({p.exit["exit_code"] for p in pods if p.exit is not None}),
         },
     )
+
+
+def _began_ns(job: Job, end_ns: int, pods: list[Pod]) -> int:
+    """When its trouble began: with the first pod that failed, else as the Job failed."""
+    ended = (p.over_ns for p in pods if p.ended_ns is not None and p.phase == "Failed")
+    return max(job.created_ns, min((*ended, end_ns)))
 
 
 def _said(job: Job, rule: Rule, pods: list[Pod]) -> str:
@@ -463,8 +469,8 @@ def _against_disruption(pods: list[Pod], *, never: bool) -> str | None:
     return "Raise backoffLimit: these pods have no DisruptionTarget that a policy could ignore."
 
 
-def _refusals(facts: Facts, job: Job) -> str | None:
-    """The last message of a refusal after which no pod came, of a Job that wants more pods."""
+def _refusals(facts: Facts, job: Job) -> tuple[int, str] | None:
+    """Refusals after which no pod came, of a Job that wants more: since when, the last message."""
     events = facts.refusals_of.get(job.uid, [])
     calls = [
         call
@@ -482,7 +488,7 @@ def _refusals(facts: Facts, job: Job) -> str | None:
     if not isinstance(wanted, int) or len(live) >= wanted:
         return None
     last = events[-1].row if events else calls[-1]
-    return str(last["message"] or "no message")
+    return max(job.created_ns, first_ns), str(last["message"] or "no message")
 
 
 def refused_to_the_end(facts: Facts, job: Job) -> bool:
@@ -494,7 +500,7 @@ def refused_to_the_end(facts: Facts, job: Job) -> bool:
 
 def refused_case(facts: Facts, job: Job, until_ns: int) -> Case:
     """The case of a Job of which `refused_to_the_end` is true."""
-    message = _refusals(facts, job) or ""
+    from_ns, message = _refusals(facts, job) or (job.created_ns, "")
     refusal = refusal_of(message)
     plain = refusal in (Refusal.OTHER, Refusal.INVALID)
     what = "the API server refuses its pods" if plain else f"its pods are refused ({refusal.value})"
@@ -505,9 +511,9 @@ def refused_case(facts: Facts, job: Job, until_ns: int) -> Case:
         REFUSED,
         job.target,
         f"{state}: {what}",
-        job.created_ns,
+        from_ns,
         until_ns,
-        f"from {clock(job.created_ns)} on: {message[:160]}",
+        f"from {clock(from_ns)} on: {message[:160]}",
         job.cronjob,
         evidence={"message": message, "refusal": refusal.value},
         todo=refusal_advice(message),

@@ -14,6 +14,7 @@ from tracekit.answers.findings.controllers import BACKLOG, Spells, backlog_spell
 from tracekit.answers.findings.cut_short import CUT_SHORT, cut_short
 from tracekit.answers.findings.deletions import HELD_NS, held, invalid_owner
 from tracekit.answers.findings.deletions import RULES as DELETION_RULES
+from tracekit.answers.findings.overruns import OVERRUN, TTL_LATE, overrun, ttl_overrun
 from tracekit.answers.findings.uncounted import (
     LOOK_AT_ALL,
     UNCOUNTED,
@@ -26,7 +27,7 @@ from tracekit.answers.findings.vanished import VANISHED, vanished
 from tracekit.answers.holders import holder_of
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.remedies import of_scheduler
-from tracekit.answers.trace_model import Facts, Job, Pod, State
+from tracekit.answers.trace_model import Facts, Job, Pod
 from tracekit.answers.words import clock, counted, named
 from tracekit.base.durations import span
 from tracekit.base.kube.timestamps import NS_PER_S
@@ -36,8 +37,6 @@ from tracekit.versions.release_bugs import Bug, KnownBug
 BEGIN_NS = 30 * NS_PER_S
 #: Time between a failed pod and its successor, summed, from which on it is told.
 BACKOFF_NS = 30 * NS_PER_S
-#: What has a timer and comes so much later is late.
-OVERRUN_NS = 5 * NS_PER_S
 #: Pods are collected within so long after their Job.
 OUTLIVED_NS = 5 * NS_PER_S
 _COSTLIEST = 5
@@ -62,7 +61,7 @@ WAITING = Rule(
     "TK414", "in back-off at the end", Severity.INFO,
     "The Job is unfinished at the end of the record, a pod of it failed, and none lives.",
     "None known.",
-    "It goes on by itself; each failure doubles the wait, up to 10 minutes (before 1.28: 6).",
+    "It goes on by itself; each failure doubles the wait, up to 10 minutes at most.",
     rank=63,
 )  # fmt: skip
 COSTLY = Rule(
@@ -91,22 +90,6 @@ OUTLIVED = Rule(
     "every API group; delete the pods by hand.",
     118834, rank=12,
 )  # fmt: skip
-OVERRUN = Rule(
-    "TK424", "a deadline that was overrun", Severity.WARNING,
-    "The Job was ended (or still ran) 5 s or more after `.status.startTime` + "
-    "activeDeadlineSeconds.",
-    "A user who has set the deadline after it had passed.",
-    "Up to 1.22.11, 1.23.8 and 1.24.2 a failed pod takes the deadline's timer away: upgrade. "
-    "While nobody leads no deadline is kept: activeDeadlineSeconds in the pod template is the "
-    "kubelet's, and is.",
-    107226, rank=12,
-)  # fmt: skip
-TTL_LATE = Rule(
-    "TK425", "deleted after its TTL", Severity.WARNING,
-    "The Job went, or was still there, 5 s or more after its end + ttlSecondsAfterFinished.",
-    "A finalizer of somebody else on the Job.",
-    "If nobody led then, see TK208; else see whether the TTL controller runs.", rank=33,
-)  # fmt: skip
 RECREATED = Rule(
     "TK426", "a Job under the name of one whose pods are still there", Severity.WARNING,
     "A Job was created while pods of an earlier Job of the same name (another uid) were not gone.",
@@ -124,7 +107,7 @@ def find(facts: Facts) -> Iterator[Case]:
     """Every case of this family."""
     failed = list(job_failures.find(facts))
     yield from failed
-    explained = {case.target.uid for case in failed}
+    explained = {case.target.uid: case.rule for case in failed}
     by_name: defaultdict[tuple[str, str], list[Job]] = defaultdict(list)
     spells = backlog_spells(facts)
     for job in facts.jobs:
@@ -135,9 +118,9 @@ def find(facts: Facts) -> Iterator[Case]:
         yield from invalid_owner(facts, job)
         yield from _index(job)
         yield from _outlived(facts, job)
-        yield from _overrun(facts, job, spells)
-        yield from _ttl(facts, job)
-        yield from vanished(facts, job)
+        yield from overrun(facts, job, spells)
+        yield from ttl_overrun(facts, job)
+        yield from vanished(facts, job, explained.get(job.uid))
         yield from cut_short(facts, job)
     for jobs in by_name.values():
         yield from _recreated(jobs)
@@ -180,7 +163,9 @@ def _unfinished(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
             f"{counted(len(dead), 'failed pod')}{text}, the last at "
             f"{clock(max(p.over_ns for p in dead))}; backoffLimit {job.spec.get('backoffLimit', 6)}"
         )
-        yield _plain(WAITING, facts, job, "waited in back-off when the record ended", detail)
+        claim = "waited in back-off when the record ended"
+        since_ns = max(p.over_ns for p in dead)
+        yield _plain(WAITING, facts, job, claim, detail, since_ns)
     elif job.spec.get("parallelism") != 0 and (
         (led_ns >= BEGIN_NS and not any(p.ran for p in job.pods))
         or (not as_of_ns and age_ns >= BEGIN_NS and not job.last.row["start_ns"])
@@ -313,13 +298,15 @@ def _suspended(facts: Facts, job: Job) -> Case:
     since += facts.suspension(job.uid)
     holder = holder_of(job)
     if holder is None:
-        return _plain(SUSPENDED, facts, job, "is suspended at the end of the record", since)
+        claim = "is suspended at the end of the record"
+        return _plain(SUSPENDED, facts, job, claim, since, since_ns)
     case = _plain(
         SUSPENDED,
         facts,
         job,
         f"is suspended: {holder.name} holds it back ({holder.what})",
         f"{since}; known by its {'owner' if holder.what == 'its owner' else 'label'}",
+        since_ns,
     )
     todo = (
         f"`{holder.look}` says what it waits for. Do not set spec.suspend yourself: {holder.name} "
@@ -343,8 +330,12 @@ def _why_not(job: Job) -> tuple[str, str]:
     return f"its pods wait ({pod.waiting or 'no reason given'})", pod.name
 
 
-def _plain(rule: Rule, facts: Facts, job: Job, claim: str, detail: str) -> Case:
-    return Case(rule, job.target, claim, job.created_ns, facts.end_ns, detail, job.cronjob)
+def _plain(
+    rule: Rule, facts: Facts, job: Job, claim: str, detail: str, since_ns: int | None = None
+) -> Case:
+    """A case from then on, else from the Job's creation on, to the end."""
+    from_ns = since_ns or job.created_ns
+    return Case(rule, job.target, claim, from_ns, facts.end_ns, detail, job.cronjob)
 
 
 #### What it cost ####
@@ -460,101 +451,6 @@ def _asked_ns(pod: Pod) -> int | None:
 def _orphaned(job: Job) -> bool:
     """Whether the deletion was to leave the pods alone."""
     return any("orphan" in s.finalizers for s in job.states)
-
-
-def _overrun(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
-    last = job.end or job.last
-    seconds, start_ns = last.spec.get("activeDeadlineSeconds"), last.row["start_ns"]
-    if not isinstance(seconds, int) or not start_ns or last.spec.get("suspend") is True:
-        return
-    due_ns = start_ns + seconds * NS_PER_S
-    ended = job.first_at(_ending)
-    ends = (None if ended is None else ended.at_ns, job.deletion_ns, facts.end_ns)
-    until_ns = min(ns for ns in ends if ns is not None)
-    edited_ns = _deadline_set(job)
-    blind = facts.blind(job.namespace, due_ns, until_ns)
-    if blind and ended is None and job.deletion_ns is None:
-        until_ns = facts.as_of(job.namespace, "jobs")  # a look tells that it still is not over
-    elif blind:
-        return
-    if until_ns - max(due_ns, edited_ns) < OVERRUN_NS or not job.managed:
-        return
-    cause = None
-    if blind:
-        why = "it was not ended when it was looked at"
-    elif facts.pause_between(due_ns, until_ns) is not None:
-        why = "nobody led when it passed"
-    elif behind(spells, due_ns, until_ns):
-        why, cause = "its controller was behind (TK207)", BACKLOG
-    elif not facts.is_whole:
-        why = "its controller came late"
-    else:
-        why = "nothing woke its controller"
-    yield Case(
-        OVERRUN,
-        job.target,
-        f"overran its deadline: {why}",
-        due_ns,
-        until_ns,
-        f"activeDeadlineSeconds {seconds} was over at {clock(due_ns)}; "
-        + (
-            f"ended {span(until_ns - due_ns)} later"
-            if ended
-            else f"it was not ended as of {clock(until_ns)}"
-        ),
-        job.cronjob,
-        evidence={"deadline_s": seconds, "overrun_s": round((until_ns - due_ns) / NS_PER_S, 3)},
-        cause=cause,
-    )
-
-
-def _ending(state: State) -> bool:
-    """Whether a revision is the first that knows of an end."""
-    kinds = ("Complete", "Failed", "FailureTarget", "SuccessCriteriaMet")
-    return any(state.true(kind) for kind in kinds)
-
-
-def _deadline_set(job: Job) -> int:
-    """When the deadline got the value that it has."""
-    wanted = job.last.spec.get("activeDeadlineSeconds")
-    since = job.first
-    for state in job.states:
-        if state.spec.get("activeDeadlineSeconds") != wanted:
-            since = state
-    if since is job.first:
-        return job.created_ns
-    place = job.states.index(since)
-    return job.states[min(place + 1, len(job.states) - 1)].at_ns
-
-
-def _ttl(facts: Facts, job: Job) -> Iterator[Case]:
-    seconds = job.last.spec.get("ttlSecondsAfterFinished")
-    end = job.end
-    if not isinstance(seconds, int) or end is None:
-        return
-    condition = end.true("Complete") or end.true("Failed") or {}
-    at_ns = condition.get("last_transition_ns") or end.at_ns
-    set_ns = next(
-        (s.at_ns for s in job.states if s.spec.get("ttlSecondsAfterFinished") == seconds),
-        end.at_ns,
-    )
-    due_ns = max(int(at_ns) + seconds * NS_PER_S, set_ns)
-    until_ns = job.deletion_ns or facts.end_ns
-    if until_ns - due_ns < OVERRUN_NS or facts.blind(job.namespace, due_ns, until_ns):
-        return
-    pause = facts.pause_between(due_ns, until_ns)
-    why = "nobody led when it was due" if pause is not None else "the TTL controller was late"
-    yield Case(
-        TTL_LATE,
-        job.target,
-        f"stayed longer than ttlSecondsAfterFinished: {why}",
-        due_ns,
-        until_ns,
-        f"ttlSecondsAfterFinished {seconds} was over at {clock(due_ns)}; "
-        + (f"it went {span(until_ns - due_ns)} later" if job.deletion_ns else "it is still there"),
-        job.cronjob,
-        evidence={"ttl_s": seconds, "late_s": round((until_ns - due_ns) / NS_PER_S, 3)},
-    )
 
 
 def _recreated(jobs: list[Job]) -> Iterator[Case]:

@@ -65,9 +65,9 @@ def unpulled_case(facts: Facts, job: Job, found: Unpulled, until_ns: int) -> Cas
         PULL,
         job.target,
         what + (", and failed" if job.failure is not None else ""),
-        job.created_ns,
+        found.pod.created_ns,
         until_ns,
-        f"container {container} of {name} waited from {clock(job.created_ns)} on and never ran "
+        f"container {container} of {name} waited from {clock(found.pod.created_ns)} on, never ran "
         f"({reason}; that never counts toward backoffLimit)"
         + (f": {message[:_MESSAGE_CHARS]}" if message else ""),
         job.cronjob,

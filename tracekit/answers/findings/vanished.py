@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tracekit.answers.harm import NO_HARM
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.trace_model import Facts, Job, Pod
 from tracekit.answers.words import clock, named
@@ -25,8 +26,8 @@ _NEVER = (
 )
 
 
-def vanished(facts: Facts, job: Job) -> Iterator[Case]:
-    """The case, if the Job is one."""
+def vanished(facts: Facts, job: Job, failed_by: Rule | None) -> Iterator[Case]:
+    """The case, if the Job is one; it follows from what the Job failed by."""
     failure, end = job.failure, job.end
     if failure is None or end is None or failure.get("reason") == "DeadlineExceeded":
         return
@@ -52,7 +53,10 @@ def vanished(facts: Facts, job: Job) -> Iterator[Case]:
         f"{named([p.name for p in deleted])}",
         job.cronjob,
         evidence={"pods": [p.name for p in deleted]},
-        todo=_NEVER if policy == "Never" else None,
+        todo=_NEVER if policy == "Never" else VANISHED.todo,
+        thread=VANISHED.thread,
+        cause=failed_by,
+        harm=None if failed_by is None else NO_HARM,  # it counts with what it failed by
     )
 
 

@@ -10,7 +10,7 @@ from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.remedies import of_kubelet
 from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod, Row
 from tracekit.answers.waits import PodWait, Wait, held_by
-from tracekit.answers.words import clock, counted, named
+from tracekit.answers.words import agreed, agreeing, clock, counted, named
 from tracekit.base.durations import span
 from tracekit.base.kube.timestamps import NS_PER_S
 
@@ -95,7 +95,7 @@ RUNS_ON = Rule(
     "or more since each other one ended with exit code 0: the pod, and so the Job, is not done "
     "until all of them have ended.",
     "A container that does work of its own.",
-    "Make it a native sidecar (an init container with restartPolicy Always, 1.29 or later), let "
+    "Make it a native sidecar (an init container with restartPolicy Always), let "
     "the main container end it, or keep what injects it away from Jobs.", 25908, rank=9,
 )  # fmt: skip
 OTHERS = Rule(
@@ -222,7 +222,7 @@ def _not_started(facts: Facts, job: Job, found: list[PodWait]) -> Case:
         ends = f"activeDeadlineSeconds {deadline_s} ends it"
     return Case(
         CANNOT_START, job.target, claim, first.since_ns, _as_of_ns(facts, job),
-        f"{_as_of(facts, job)}, {named([w.pod.name for w in found])} waits since "
+        f"{_as_of(facts, job)}, {agreeing('waits', [w.pod.name for w in found])} since "
         f"{clock(first.since_ns)}; a waiting container never counts toward backoffLimit: {ends}",
         job.cronjob,
         evidence={"pods": [w.pod.name for w in found], "reason": first.reason,
@@ -332,10 +332,11 @@ def _terminating(facts: Facts, job: Job, found: list[PodWait]) -> Case:
     by = f" by {first.reason}" if first.reason else ""
     state = f" ({first.message})" if first.message else ""
     others = [f for f in first.pod.last.finalizers if f != TRACKING]
-    held = f"; its finalizer {named(others)} is there, too" if others else ""
+    held = f"; {agreeing('is', others)} there, too (finalizers)" if others else ""
+    names = [w.pod.name for w in found]
     return Case(
         TERMINATING, job.target, claim, first.since_ns, _as_of_ns(facts, job),
-        f"{before}{named([w.pod.name for w in found])} on {node}{state} was deleted at "
+        f"{before}{named(names)} on {node}{state} {agreed('was', names)} deleted at "
         f"{clock(first.since_ns)}{by}, {span(_as_of_ns(facts, job) - first.since_ns)} ago "
         f"({_as_of(facts, job)}){held}",
         job.cronjob,
@@ -343,7 +344,7 @@ def _terminating(facts: Facts, job: Job, found: list[PodWait]) -> Case:
         todo=f"If {node} is gone for good: kubectl delete pod -n {job.namespace} "
              f"{first.pod.name} --force --grace-period=0, or give the node the taint "
              "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute."
-             + (f" It goes only when {named(others)} is taken off." if others else ""),
+             + (f" It goes only when {agreeing('is', others)} taken off." if others else ""),
     )  # fmt: skip
 
 
