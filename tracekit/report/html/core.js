@@ -26,20 +26,30 @@
   const T = { DUE: 0, OUTCOME: 1, POLICY: 2, JOB: 3, STARTED: 4, WHY: 5 };
   const START = Number(BigInt(D.start_ns)) / 1e6;
   const OUTCOMES = ["Complete", "Failed", "Running", "Pending", "Suspended", "Deleted"];
-  const COLOUR = { Complete: "--p5", Failed: "--p6", Running: "--p3", Pending: "--p0", Suspended: "--p1", Deleted: "--p7" };
+  // A colour means one thing: waits, runs, is being deleted or was, is done, failed; --warn alone warns.
+  const COLOUR = { Complete: "--p5", Failed: "--p6", Running: "--p3", Pending: "--p0", Suspended: "--p0", Deleted: "--p4" };
   // What became of a due time, by a sign of its own: colours alone tell too little.
   const SIGN = { started: "●", missed: "✕", skipped: "▲", suspended: "○", pending: "…", unknown: "?" };
-  const TICKS = { started: "--p5", missed: "--p6", skipped: "--p1", suspended: "--p7", pending: "--dim", unknown: "--dim" };
+  const TICKS = { started: "--p5", missed: "--p6", skipped: "--dim", suspended: "--dim", pending: "--dim", unknown: "--dim" };
   let css = {};
   const readColours = () => {
     const style = getComputedStyle(document.documentElement), read = (name) => style.getPropertyValue(name).trim();
     css = {};
-    for (const name of ["bg", "panel", "line", "text", "dim", "grid", "select", "gap", "accent", "wait", "bad"]) css[name] = read(`--${name}`);
+    for (const name of ["bg", "panel", "line", "text", "dim", "grid", "select", "gap", "accent", "bad"]) css[name] = read(`--${name}`);
     css.phases = D.phases.map((_, code) => read(`--p${code}`));
     css.outcome = Object.fromEntries(OUTCOMES.map((o) => [o, read(COLOUR[o])]));
     css.tick = Object.fromEntries(Object.entries(TICKS).map(([outcome, name]) => [outcome, read(name)]));
-    css.severity = { error: css.bad, warning: read("--p1"), info: css.accent };
-    css.late = read("--late");
+    css.severity = { error: css.bad, warning: read("--warn"), info: css.dim };
+    css.hatch = pattern(css.text);
+  };
+  // For times that nobody led: a pattern, as no colour is left for them.
+  const pattern = (colour) => {
+    const tile = document.createElement("canvas");
+    tile.width = 8; tile.height = 8;
+    const g = tile.getContext("2d");
+    g.strokeStyle = colour; g.lineWidth = 1; g.globalAlpha = 0.5;
+    for (const shift of [-8, 0, 8]) { g.beginPath(); g.moveTo(shift, 8); g.lineTo(shift + 8, 0); g.stroke(); }
+    return g.createPattern(tile, "repeat");
   };
 
   //// Times: one switch between UTC and the reader's own
@@ -55,13 +65,14 @@
   const both = (ms) => `${utc(ms)} UTC · ${own(ms).slice(11, 19)} local`;
   const clock = (ms, step) => {
     const text = iso(ms);
-    return step < 1000 ? text.slice(11, 23) : step < 86400000 ? text.slice(11, 19) : text.slice(0, 10);
+    return step < 1000 ? text.slice(11, 23) : step < 60000 ? text.slice(11, 19) : step < 86400000 ? text.slice(11, 16) : text.slice(0, 10);
   };
   const rfc = (ms) => `${utc(ms).replace(" ", "T")}Z`;
   const time = (ms) => el("time", { datetime: ms === null ? null : rfc(ms), title: ms === null ? null : both(ms) }, iso(ms));
   const seconds = (s) => s === null || s === undefined ? "" : s < 60 ? `${Math.round(s * 1000) / 1000} s` : s < 3600 ? `${Math.floor(s / 60)} min ${Math.round(s % 60)} s` : `${Math.floor(s / 3600)} h ${Math.round((s % 3600) / 60)} min`;
   const number = (n) => n.toLocaleString("en");
-  const count = (n, noun) => `${number(n)} ${noun}${n === 1 ? "" : "s"}`;
+  const plural = (n, noun) => n === 1 ? noun : noun.endsWith("y") ? `${noun.slice(0, -1)}ies` : `${noun}s`;
+  const count = (n, noun) => `${number(n)} ${plural(n, noun)}`;
   const show = (value) => value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
   const tally = (values) => [...values.reduce((map, value) => map.set(value, (map.get(value) || 0) + 1), new Map())].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
 
@@ -85,8 +96,9 @@
   // Pods by node, each with its Job.
   const nodes = new Map();
   for (const job of D.jobs) for (const pod of job.pods) if (pod[P.NODE]) { if (!nodes.has(pod[P.NODE])) nodes.set(pod[P.NODE], []); nodes.get(pod[P.NODE]).push(pod); }
-  const RANK = { error: 0, warning: 1, info: 2 };
-  const trouble = (thing) => thing.findings.reduce((worst, finding) => Math.min(worst, RANK[finding.severity]), thing.verdicts && thing.verdicts.length ? 0 : 3);
+  // What the worst finding is about comes first: findings stand in the order of what they cost.
+  const rank = new Map(D.findings.map((finding, place) => [finding, finding.severity === "info" ? D.findings.length : place]));
+  const trouble = (thing) => thing.findings.reduce((worst, finding) => Math.min(worst, rank.get(finding)), thing.verdicts && thing.verdicts.length ? D.findings.length - 1 : D.findings.length + 1);
 
   //// Commands to copy
 

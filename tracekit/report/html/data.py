@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from tracekit.answers.findings.failures import shares
+from tracekit.answers.model import Finding
 from tracekit.base.collecting import collecting_rarely
 from tracekit.base.time_input import ALWAYS, TimeRange
 from tracekit.report.conclusion import job_conclusions
@@ -128,6 +130,7 @@ def overview(about: About, drawn: Drawn, title: str | None = None) -> dict[str, 
         "span_ms": ms(about.end_ns) or 1,
         "phases": PHASES,
         "findings": [finding_row(finding, ms) for finding in about.found],
+        "failures": _failures(about.found),
         "jobs": list(drawn.jobs.values()),
         "crons": cron_lanes(session, scope, ms, problems),
         "pauses": [[ms(p.from_ns), ms(p.until_ns), p.what] for p in about.pauses],
@@ -144,6 +147,15 @@ def overview(about: About, drawn: Drawn, title: str | None = None) -> dict[str, 
         "judged": about.judged,
         "divergences": [_divergence(row, ms) for row in about.divergent],
     }
+
+
+def _failures(found: Sequence[Finding]) -> list[list[Any]]:
+    """What failed Jobs are put down to: the first finding about it, how many Jobs, in words."""
+    places = {finding.id: place for place, finding in reversed([*enumerate(found)])}
+    return [
+        [places[share.rule.id], share.jobs, share.why, share.rule.id, share.is_unknown]
+        for share in shares(found)
+    ]
 
 
 def _other_rules(session: Session) -> str | None:

@@ -8,7 +8,7 @@
       const span = ms === null ? null : pod[P.SPANS].find(([, since, until]) => since <= ms && (until === null || ms < until));
       if (span) lines.push(`${D.phases[span[0]]} since ${iso(span[1])}${span[2] === null ? "" : ` for ${seconds((span[2] - span[1]) / 1000)}`}`);
     } else if (kind === "job") {
-      lines.push(keyOf(job), `${job.outcome}${job.reason ? `: ${job.reason}` : ""}, ${count(job.pod_count, "pod")}, ${job.pods_failed} failed, ${job.retries} retries`);
+      lines.push(keyOf(job), `${job.outcome}${job.reason ? `: ${job.reason}` : ""}, ${count(job.pod_count, "pod")}, ${number(job.pods_failed)} failed, ${count(job.retries, "retry")}`);
       if (job.duration_s !== null) lines.push(`took ${seconds(job.duration_s)}${job.backoff_s ? `, ${seconds(Math.round(job.backoff_s))} of it in back-off` : ""}`);
       for (const finding of job.findings) lines.push(`${finding.id} ${finding.text}`);
       for (const verdict of near(job.verdicts)) lines.push(`◆ ${verdict[2]} ${verdict[1]}: ${verdict[4]}`);

@@ -23,13 +23,21 @@
     }
     if (!D.findings.length) list.append(el("p", { class: "none" }, unjudged ? "The record is being judged: findings and verdicts come here once it is." : D.judged === null ? "Nothing was judged; the reason stands above." : "Nothing was found: the controllers kept to their rules, and no Job or CronJob is in trouble."));
     D.findings.forEach((finding, place) => list.append(findingRow(finding, place)));
-    const more = D.findings.length - SHOWN;
-    if (more > 0) {
-      const button = el("button", { type: "button", class: "more", onclick: () => { list.classList.add("all"); button.remove(); } }, `${more} more`);
-      list.append(button);
+    const more = D.findings.length - SHOWN, failures = D.failures || [];
+    $("more").replaceChildren();
+    if (more > 0 && !list.classList.contains("all")) {
+      const button = el("button", { type: "button", class: "more", onclick: () => { list.classList.add("all"); button.remove(); } }, `${more} more below: show all ${D.findings.length}`);
+      $("more").append(button);
     }
+    // Each failed Job once, with what it is put down to.
+    const failed = failures.reduce((n, share) => n + share[1], 0);
+    $("failed").hidden = failed < 2;
+    const unknown = failures.filter((share) => share[4]), known = failures.filter((share) => !share[4]), told = known.length > CAUSES + 1 ? known.slice(0, CAUSES) : known, others = known.slice(told.length);
+    $("failed").title = failures.map(([, n, why]) => `${number(n)} ${why}`).join("\n");
+    $("failed").replaceChildren(el("b", {}, `${count(failed, "Job")} failed: `), ...[...told, ...unknown].flatMap(([place, n, why], at) => [at ? ", " : "", el("a", { href: `#finding=${place}` }, number(n)), ` ${why}`]),
+      others.length ? `; ${number(others.reduce((n, share) => n + share[1], 0))} by ${others.length} other causes (${others.map((share) => share[3]).join(", ")}).` : ".");
   };
-  const SHOWN = 3;
+  const SHOWN = 3, CAUSES = 3;
   // What follows from another finding stands below it.
   const follows = (finding, place) => finding.cause && D.findings.slice(0, place).some((other) => other.id === finding.cause);
   const findingRow = (finding, place) => {
@@ -44,28 +52,28 @@
     const box = el("details", { class: `finding ${finding.severity}${place < SHOWN ? "" : " extra"}${follows(finding, place) ? " follows" : ""}`, "data-id": finding.id },
       el("summary", {}, el("span", { class: "severity" }, finding.severity), el("span", { class: "id" }, finding.id), el("span", { class: "text" }, finding.text), finding.from === null ? null : el("span", { class: "since" }, "since ", el("time", { datetime: rfc(finding.from), title: both(finding.from) }, iso(finding.from).slice(0, 19)))),
       el("ul", {}, ...cases),
-      el("p", { class: "do" }, el("b", {}, "What to do: "), finding.do),
-      el("p", { class: "links" },
-        el("button", { type: "button", onclick: () => { location.hash = `finding=${place}`; } }, "show on the timeline"),
+      el("p", { class: "do" }, el("b", {}, "What to do: "), finding.do, " ",
+        el("button", { type: "button", onclick: () => { location.hash = `finding=${place}`; } }, "show on the timeline"), " ",
         finding.url ? el("a", { href: finding.url, rel: "noreferrer noopener", target: "_blank" }, `kubernetes/kubernetes#${finding.thread}`) : null));
-    // Open where there is room for it above the timeline.
-    if (place === 0 && innerWidth >= 600) box.open = true;
+    // What is worst is told at once, at any width.
+    if (place === 0) box.open = true;
     return box;
   };
   const tiles = () => {
     const tile = (value, label, kind = "") => el("div", { class: `tile ${kind}` }, el("b", {}, value), el("span", {}, label));
+    const counting = (n, noun, kind) => tile(number(n), plural(n, noun), kind);
     const failed = (outcomes().find(([outcome]) => outcome === "Failed") || [0, 0])[1];
     const missed = D.crons.reduce((n, cron) => n + cron.ticks.filter((tick) => tick[T.OUTCOME] === "missed").length, 0);
     $("tiles").replaceChildren(
-      tile(number(jobCount), jobCount === 1 ? "Job" : "Jobs"),
+      counting(jobCount, "Job"),
       tile(number(failed), "failed", failed ? "bad" : ""),
-      tile(number(sum("pod_count")), "pods"),
-      tile(number(sum("pods_failed")), "failed pods", sum("pods_failed") ? "bad" : ""),
-      tile(number(sum("retries")), "retries"),
+      counting(sum("pod_count"), "pod"),
+      counting(sum("pods_failed"), "failed pod", sum("pods_failed") ? "bad" : ""),
+      counting(sum("retries"), "retry"),
       tile(seconds(Math.round(sum("backoff_s"))) || "0 s", "lost to back-off"),
-      D.crons.length ? tile(number(missed), "missed ticks", missed ? "bad" : "good") : "",
-      D.judged === null ? tile("–", unjudged ? "being judged" : "not judged") : tile(number(divergences), "divergences", divergences ? "bad" : "good"),
-      tile(number(D.gaps.length), "gaps", D.gaps.length ? "bad" : ""),
+      D.crons.length ? counting(missed, "missed tick", missed ? "bad" : "good") : "",
+      D.judged === null ? tile("–", unjudged ? "being judged" : "not judged") : counting(divergences, "divergence", divergences ? "bad" : "good"),
+      counting(D.gaps.length, "gap", D.gaps.length ? "bad" : ""),
     );
     const bars = (target, rows, colour) => {
       const most = Math.max(1, ...rows.map((row) => row[1]));
@@ -75,8 +83,7 @@
     bars($("outcomes"), outcomes(), (label) => `var(${COLOUR[label] || "--p7"})`);
     const why = [];
     for (const job of D.jobs) {
-      if (job.outcome === "Failed") why.push(`Job: ${job.reason || "no reason"}`);
-      for (const pod of job.pods) if (pod[P.PHASE] === "Failed") why.push(`Pod: ${pod[P.REASON] || "no reason"}${pod[P.EXIT] === null ? "" : ` (${pod[P.EXIT]})`}`);
+      for (const pod of job.pods) if (pod[P.PHASE] === "Failed") why.push(`${pod[P.REASON] || "no reason"}${pod[P.EXIT] === null ? "" : `, exit code ${pod[P.EXIT]}`}`);
     }
     bars($("reasons"), tally(why).slice(0, 9), () => "var(--p6)");
   };

@@ -104,12 +104,23 @@
       const first = rows.findIndex((entry) => entry.kind === "job" || entry.kind === "cron");
       if (state.text && first >= 0) { choose(first); enter(rows[first]); }
     });
-    const key = (colour, text) => el("span", {}, el("i", { style: { background: colour } }), text);
-    $("keys").append(el("span", {}, el("i", { class: "outline" }), "a Job, its end in the colour of its outcome"), ...D.phases.map((phase, code) => key(`var(--p${code})`, `pod ${phase}`)), el("span", {}, "│ controller write"), el("span", { class: "bad" }, "◆ divergence"), key("var(--bad)", "error"), key("var(--p1)", "warning"), key("var(--accent)", "edit, or good to know"), el("span", {}, "▒ gap: not seen"), el("span", {}, el("i", { style: { background: "var(--p2)" } }), "Jobs without their first pod"), el("span", { class: "late" }, "• waited so long for it"));
-    const became = new Set(D.crons.flatMap((cron) => cron.ticks.map((tick) => tick[T.OUTCOME])));
-    for (const [outcome, sign] of Object.entries(SIGN)) if (became.has(outcome)) $("keys").append(el("span", { class: { started: "good", missed: "bad", skipped: "late" }[outcome] || "" }, `${sign} ${outcome}`));
-    if (D.leaders.length > 1) $("keys").append(key("var(--accent)", "led by one, ┃ another took over"));
-    if (D.pauses.length) $("keys").append(key("var(--pause)", "nobody led"), key("var(--wait)", "the same, over all rows"));
-    if (state.fold) $("keys").append(el("span", {}, el("i", { style: { background: "var(--p5)", opacity: 0.5 } }), "Jobs that are folded"));
+    legend();
   };
-
+  // What is drawn in this record, and nothing else.
+  const legend = () => {
+    const key = (colour, text) => el("span", {}, el("i", { style: { background: colour } }), text);
+    const shape = (sign, text, kind = "") => el("span", { class: kind }, el("b", { class: "sign" }, sign), ` ${text}`);
+    const phases = new Set(D.jobs.flatMap((job) => job.pods.flatMap((pod) => pod[P.SPANS].map((span) => span[0]))));
+    const ended = new Set(D.jobs.map((job) => job.outcome)), worst = new Set(D.findings.map((finding) => finding.severity));
+    const became = new Set(D.crons.flatMap((cron) => cron.ticks.map((tick) => tick[T.OUTCOME])));
+    const some = (shown, ...nodes) => shown ? nodes : [];
+    $("keys").replaceChildren(
+      el("span", {}, el("i", { class: "outline" }), "a Job"),
+      ...some(ended.has("Complete"), key("var(--p5)", "its end: Complete")), ...some(ended.has("Failed"), shape("✕", "Failed", "bad")), ...some(ended.has("Deleted"), key("var(--p4)", "Deleted")), ...some(ended.has("Suspended"), shape("‖", "Suspended")),
+      ...D.phases.flatMap((phase, code) => some(phases.has(code), key(`var(--p${code})`, `pod ${phase}${phase === "Failed" ? " (taller)" : ""}`))),
+      shape("│", "controller's write"), ...some(D.edits.length, shape("▼", "user's edit")), ...some(D.divergences.length, shape("◆", "divergence", "bad")),
+      ...some(worst.has("error"), shape("■", "error", "bad")), ...some(worst.has("warning") || D.warnings.length, shape("▲", "warning", "late")),
+      ...Object.entries(SIGN).flatMap(([outcome, sign]) => some(became.has(outcome), shape(sign, `${outcome} (a due time)`, { started: "good", missed: "bad" }[outcome]))),
+      ...some(D.leaders.length > 1, shape("┃", "another took over the lead")), ...some(D.pauses.length, el("span", {}, el("i", { class: "nobody" }), "nobody led")), ...some(D.gaps.length, key("var(--gap)", "gap: not seen")),
+      key("var(--p0)", "above: Jobs without their first pod"), shape("•", "how long each waited for it"));
+  };
