@@ -12,8 +12,8 @@ import json
 import math
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import redirect_stdout, suppress
 from datetime import date, datetime, time, timedelta
 from io import StringIO
 from pathlib import Path
@@ -22,6 +22,7 @@ from types import NoneType
 from typing import IO, TYPE_CHECKING, Any, TextIO, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tracekit.base.errors import UsageError
 from tracekit.base.escaping import for_csv, for_json, for_markdown, for_terminal
@@ -47,14 +48,30 @@ def write_rows(rows: pa.Table, output: str, out: TextIO) -> None:
 def _write_parquet(rows: pa.Table, out: TextIO) -> None:
     if out.isatty():
         raise UsageError("Parquet is not for a terminal: send it to a file, like > result.parquet")
-    import duckdb  # noqa: PLC0415 - its writer has every type of SQL, intervals among them
+    import duckdb  # noqa: PLC0415 - its writer has every type of SQL, unions among them
 
     binary: IO[bytes] = out.buffer
+    rows = rows.rename_columns(_apart(rows.column_names, str.lower))
     with TemporaryDirectory(prefix="tracekit-") as folder, duckdb.connect() as connection:
         path = Path(folder) / "rows.parquet"
-        connection.from_arrow(rows).write_parquet(str(path), compression="zstd")
+        try:
+            rows.validate(full=True)  # a decimal may have more digits than its type
+            _check_least(rows)
+            connection.from_arrow(rows).write_parquet(str(path), compression="zstd")
+        except (duckdb.Error, pa.ArrowInvalid) as error:
+            reason = str(error).splitlines()[0].rpartition(": ")[2]
+            raise UsageError(
+                f"Parquet cannot hold these values ({reason}): cast them to VARCHAR, or -o jsonl"
+            ) from error
         with path.open("rb") as written:
             shutil.copyfileobj(written, binary)
+
+
+def _check_least(rows: pa.Table) -> None:
+    """Refuse the least HUGEINT, which Arrow's own check lets pass and no reader takes."""
+    for name, column in zip(rows.column_names, rows.columns, strict=True):
+        if pa.types.is_decimal128(column.type) and pc.min(column).as_py() == -(2**127):
+            raise pa.ArrowInvalid(f"{name}: -2^127 has 39 digits")
 
 
 #### For people ####
@@ -102,6 +119,8 @@ _FIRST = (
 )  # fmt: skip
 #: What tells one apart from another that has the same name: of no use to who looks.
 _IDENTITIES = re.compile(r"(.*_)?(uid|rv|seq|stream_pos)")
+#: Of a fraction of a second, before an offset or the end.
+_TRAILING_ZEROS = re.compile(r"(?<=\.)(\d*?)0+(?=[+-]|$)")
 #: A longer value goes on below itself.
 _WIDEST_CELL = 32
 _BORDERS = 3
@@ -193,8 +212,7 @@ def _text(value: Any) -> str:  # noqa: PLR0911 - one return per type
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, datetime):
-        text = value.isoformat(sep=" ")
-        return text.rstrip("0") if "." in text else text
+        return _TRAILING_ZEROS.sub(r"\1", value.isoformat(sep=" "))
     if isinstance(value, float):
         return f"{value:.6g}" if value != int_or_none(value) else str(int(value))
     if isinstance(value, str):
@@ -202,22 +220,6 @@ def _text(value: Any) -> str:  # noqa: PLR0911 - one return per type
     if isinstance(value, list | dict):
         return json.dumps(plain(value), ensure_ascii=False)
     return str(plain(value))
-
-
-def interval_text(value: pa.MonthDayNano) -> str:
-    """An interval as DuckDB writes it, like `1 day 00:00:04.5`; never a part that is zero."""
-    months, days, nanoseconds = value
-    parts = [
-        counted(count, word)
-        for count, word in ((months // 12, "year"), (months % 12, "month"), (days, "day"))
-        if count
-    ]
-    if nanoseconds or not parts:
-        seconds, rest = divmod(abs(nanoseconds) // 1000, 1_000_000)
-        clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-        fraction = f".{rest:06}".rstrip("0") if rest else ""
-        parts.append(f"{'-' if nanoseconds < 0 else ''}{clock}{fraction}")
-    return " ".join(parts)
 
 
 def int_or_none(value: float) -> int | None:
@@ -265,9 +267,24 @@ def _write_lines(rows: pa.Table, out: TextIO) -> None:
 
 
 def _documents(rows: pa.Table) -> Iterator[Mapping[str, Any]]:
-    names = rows.column_names
+    names = _apart(rows.column_names)
     for row in _values(rows):
         yield {name: plain(value) for name, value in zip(names, row, strict=True)}
+
+
+def _apart(names: Sequence[str], key: Callable[[str], str] = str) -> list[str]:
+    """The names of columns with no two alike: the second `job` is `job_1`, as DuckDB calls it."""
+    taken = {key(name) for name in names}
+    found: list[str] = []
+    used: set[str] = set()
+    for name in names:
+        new, number = name, 0
+        while key(new) in used or (number and key(new) in taken):
+            number += 1
+            new = f"{name}_{number}"
+        used.add(key(new))
+        found.append(new)
+    return found
 
 
 _AS_THEY_ARE = frozenset({str, bool, NoneType})
@@ -281,8 +298,6 @@ def plain(value: Any) -> Any:  # noqa: C901, PLR0911 - one return per type
         return value.isoformat().removesuffix("+00:00") + "Z"
     if isinstance(value, date | time):
         return value.isoformat()
-    if isinstance(value, pa.MonthDayNano):
-        return interval_text(value)
     if isinstance(value, timedelta):
         return value.total_seconds()
     if isinstance(value, bytes):
@@ -294,10 +309,16 @@ def plain(value: Any) -> Any:  # noqa: C901, PLR0911 - one return per type
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {_key(key): plain(item) for key, item in value.items()}
     if isinstance(value, str | int):
         return value
     return str(value)
+
+
+def _key(key: Any) -> str:
+    """The key of a map as JSON has it, which is a text."""
+    found = plain(key)
+    return found if isinstance(found, str) else json.dumps(found)
 
 
 def _values(rows: pa.Table) -> Iterator[tuple[Any, ...]]:
@@ -306,16 +327,44 @@ def _values(rows: pa.Table) -> Iterator[tuple[Any, ...]]:
 
 
 def _column_values(column: pa.Array) -> list[Any]:
-    """The values of a column; as DuckDB's text, where Python has no such time."""
+    """The values of a column: Python's, and where that has none such, texts."""
+    if "time64" not in str(column.type):  # to which Python has no 24:00 and no nanoseconds
+        with suppress(OverflowError, ValueError, TypeError):
+            return cast("list[Any]", column.to_pylist(maps_as_pydicts="lossy"))
+    return [_value(scalar) for scalar in column]
+
+
+def _value(scalar: pa.Scalar) -> Any:  # noqa: PLR0911 - one return per type
+    if not scalar.is_valid:
+        return None
+    kind = scalar.type
+    if pa.types.is_time64(kind):
+        return _clock(scalar.value, 10**9 if kind.unit == "ns" else 10**6)
+    if pa.types.is_map(kind):
+        pairs = [(_value(pair["key"]), _value(pair["value"])) for pair in scalar.values]
+        named = {_key(key): value for key, value in pairs}
+        return named if len(named) == len(pairs) else [list(pair) for pair in pairs]
+    if pa.types.is_struct(kind):
+        return {name: _value(scalar[place]) for place, name in enumerate(kind.names)}
+    if isinstance(scalar, pa.ListScalar | pa.FixedSizeListScalar | pa.LargeListScalar):
+        return [_value(item) for item in scalar.values]
+    if pa.types.is_union(kind):
+        return _value(scalar.value)
     try:
-        return cast("list[Any]", column.to_pylist(maps_as_pydicts="lossy"))
+        return scalar.as_py()
     except (OverflowError, ValueError):
         import duckdb  # noqa: PLC0415 - times beyond the year 9999 alone need it
 
         with duckdb.connect() as connection:
-            relation = connection.from_arrow(pa.table({"value": column}))
-            texts = relation.project("CAST(value AS VARCHAR) AS value").to_arrow_table()
-        return cast("list[Any]", texts["value"].to_pylist())
+            relation = connection.from_arrow(pa.table({"value": pa.array([scalar])}))
+            return relation.project("CAST(value AS VARCHAR)").fetchall()[0][0]
+
+
+def _clock(count: int, per_s: int) -> str:
+    """A time of day from its count of parts of a second, up to 24:00."""
+    seconds, rest = divmod(count, per_s)
+    clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    return f"{clock}.{rest:0{len(str(per_s)) - 1}}".rstrip("0") if rest else clock
 
 
 _WRITERS: Mapping[str, Callable[[pa.Table, TextIO], None]] = {

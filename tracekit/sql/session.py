@@ -32,6 +32,7 @@ from tracekit.sql.catalog import (
     views,
     with_meanings,
 )
+from tracekit.sql.exact_types import carried_whole
 from tracekit.sql.guard import check_read_only, reads, statements_of
 from tracekit.sql.memory import bound_memory
 from tracekit.sql.messages import QueryError, explain_error
@@ -246,12 +247,16 @@ class Session:
                 rows = rows.filter(pc.equal(pc.utf8_lower(rows[name]), value.lower()))
         return rows
 
-    def _fetch(self, query: str) -> pa.Table:
+    def _fetch(self, query: str, *, whole: bool = True) -> pa.Table:
         with self._only_reading():
             relation = self.connection.sql(query)
             if relation is None:
                 return pa.table({"result": ["done"]})
-            return relation.to_arrow_table()
+            carried = carried_whole(relation) if whole else relation
+            with suppress(*() if carried is relation else (duckdb.Error,)):
+                return carried.to_arrow_table()
+        # Its error names places of the query as it was asked.
+        return self._fetch(query, whole=False)
 
     @contextmanager
     def _only_reading(self) -> Iterator[None]:

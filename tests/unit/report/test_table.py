@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tracekit.report.rows import interval_text, write_rows
+from tracekit.report.rows import write_rows
 from tracekit.report.table import counted, write_facts, write_table
 
 
@@ -76,20 +76,6 @@ def test_nothing_is_cut_and_nothing_is_wider_than_the_terminal(rows, width) -> N
     for text in (out.getvalue(), facts.getvalue()):
         assert said <= Counter(text)
         assert all(cell_len(line) <= width for line in text.splitlines())
-
-
-@pytest.mark.parametrize(
-    ("interval", "text"),
-    [
-        ((0, 0, 4 * 10**9), "00:00:04"),
-        ((0, 1, 90_500_000_000), "1 day 00:01:30.5"),
-        ((14, 0, 0), "1 year 2 months"),
-        ((0, 0, -4 * 10**9), "-00:00:04"),
-        ((0, 0, 0), "00:00:00"),
-    ],
-)
-def test_intervals_are_written_as_duckdb_writes_them(interval, text) -> None:
-    assert interval_text(interval) == text
 
 
 def test_a_number_has_its_noun() -> None:
