@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
 from tracekit.answers.evidence import Evidence
-from tracekit.answers.trace_model import Pod
+from tracekit.answers.trace_model import Facts, Pod
 
 
 class Cause(Enum):
@@ -93,3 +93,30 @@ def init_failure(pod: Pod) -> Mapping[str, Any] | None:
         ),
         None,
     )  # fmt: skip
+
+
+class Left(NamedTuple):
+    """The last line that a container left in its status: its own words, or the runtime's."""
+
+    pod: str
+    container: str
+    message: str
+
+
+def left_by(facts: Facts, pod: Pod, container: str) -> Left | None:
+    """What a container left at its last end (terminationMessagePath, or why it never began)."""
+    for note in facts.container_notes.get(pod.uid, ()):
+        if note.get("name") == container:
+            lines = [line.strip() for line in str(note.get("left") or "").splitlines()]
+            said = next((line for line in reversed(lines) if line), "")
+            return Left(pod.name, container, said) if said else None
+    return None
+
+
+def left_message(facts: Facts, pods: Iterable[Pod]) -> Left | None:
+    """What the container that failed a pod left, of the first pod where one left something."""
+    for pod in pods:
+        failed = pod.exit if pod.exit is not None else init_failure(pod)
+        if failed is not None and (left := left_by(facts, pod, str(failed["name"]))) is not None:
+            return left
+    return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 _Table = tuple[tuple[tuple[str, ...], str], ...]
@@ -13,20 +14,40 @@ _SCHEDULER: Final[_Table] = (
      ("Find out why the claim is not bound: kubectl describe pvc (its StorageClass, its "
      "provisioner, a volume in another zone).")),
     (("persistentvolumeclaim",), "Create the PersistentVolumeClaim that the message names."),
-    (("volume node affinity conflict",),
-     "Its volume is bound to a zone or node without room: free a node there."),
-    (("exceed max volume count",), "Free volumes on the nodes, or add a node."),
 )  # fmt: skip
 #: Each of these may hold some of the nodes: all that the message names are said.
 _NODES: Final[_Table] = (
+    (("volume node affinity conflict",),
+     "free a node where its volume is: it is bound to a zone or node"),
+    (("exceed max volume count",), "free volumes on the nodes, or add a node"),
+    (("unschedulable", "were unschedulable"), "uncordon a node (kubectl uncordon)"),
+    (("free ports",), "free the hostPort"),
+    (("Too many pods",), "free or add a node: its pods' number is the limit"),
+)  # fmt: skip
+#: The same, where the pod itself has to change, which its Job's template does not allow.
+_POD: Final[_Table] = (
     (("Insufficient ",), "ask for less of what is insufficient, free it or add a node"),
     (("node affinity/selector", "didn't match node selector"), "correct nodeSelector or affinity"),
     (("didn't match pod affinity", "didn't satisfy existing pods anti-affinity",
       "didn't match pod anti-affinity"), "relax pod affinity or anti-affinity"),
     (("topology spread constraints",), "relax topologySpreadConstraints"),
-    (("unschedulable", "were unschedulable"), "uncordon a node (kubectl uncordon)"),
-    (("free ports",), "free the hostPort"),
-    (("Too many pods",), "free or add a node: its pods' number is the limit"),
+)  # fmt: skip
+#: By these the runtime's message about a process is told from the program's own.
+_RUNTIME: Final = ("unable to start container process", "OCI runtime", "starting container process",
+                   "exec format error", "failed to create shim task")  # fmt: skip
+#: Of a container whose process could not be begun.
+_START: Final[_Table] = (
+    (("exec format error",),
+     "Build the image for the node's architecture, or select nodes by kubernetes.io/arch; a "
+     "script needs its interpreter in its first line."),
+    (("executable file not found", "no such file or directory", "not found in $PATH"),
+     "Correct .command and .args: the image has no such file (or the interpreter that a script "
+     "names is not there, or its lines end with CR LF)."),
+    (("permission denied",),
+     "Let the container's user execute what the message names (chmod +x in the image)."),
+    (("no space left",), "Free the node's disk."),
+    (("Cannot allocate memory", "cannot allocate memory"),
+     "Raise resources.limits.memory: the process could not even be begun with that."),
 )  # fmt: skip
 #: Of the message of a container whose image does not come.
 _PULL: Final[_Table] = (
@@ -72,6 +93,10 @@ _KUBELET: Final[_Table] = (
 )  # fmt: skip
 
 
+PROBE_ADVICE: Final = (
+    "Give the probe more time (timeoutSeconds, failureThreshold, a startupProbe), or let the "
+    "container answer it."
+)
 _TAINT: Final = re.compile(r"taints? \{([^:}]+)")
 #: Taints that the node lifecycle controller and cloud providers set: no pod of a Job that tolerates
 #: them would run there. Upstream: k8s.io/api/core/v1 (well_known_taints.go).
@@ -88,17 +113,21 @@ _OF_NODES: Final = {
 }
 
 
-def _of_taints(message: str) -> list[str]:
-    """What helps against the taints that a message names: the node, or the pod, has to change."""
+def _of_taints(message: str) -> tuple[list[str], list[str]]:
+    """What helps against the taints that a message names: of the node, and of the pod."""
     names = dict.fromkeys(name.strip() for name in _TAINT.findall(message))
-    found = [_OF_NODES[name] for name in names if name in _OF_NODES]
+    nodes = [_OF_NODES[name] for name in names if name in _OF_NODES]
     if any(name not in _OF_NODES for name in names) or (not names and "taint" in message):
-        found.append("tolerate the taint or take it off a node")
-    return found
+        return nodes, ["tolerate the taint or take it off a node"]
+    return nodes, []
+
+
+def _all(table: _Table, message: str) -> Iterator[str]:
+    return (todo for words, todo in table if any(word in message for word in words))
 
 
 def _first(table: _Table, message: str) -> str | None:
-    return next((todo for words, todo in table if any(w in message for w in words)), None)
+    return next(_all(table, message), None)
 
 
 def of_scheduler(message: str) -> str:
@@ -106,11 +135,9 @@ def of_scheduler(message: str) -> str:
     advice_of = _first(_SCHEDULER, message)
     if advice_of is not None:
         return advice_of
-    found = _of_taints(message)
-    found += [
-        todo for words, todo in _NODES
-        if todo not in found and any(word in message for word in words)
-    ]  # fmt: skip
+    nodes, pod = _of_taints(message)
+    pod += _all(_POD, message)
+    found = dict.fromkeys((*nodes, *pod, *_all(_NODES, message)))
     if not found:
         return (
             "Give the pod what the scheduler misses: its requests, node selector and "
@@ -118,9 +145,9 @@ def of_scheduler(message: str) -> str:
         )
     text = "; or ".join(found)
     template = (
-        ""
-        if set(found) <= set(_OF_NODES.values())
-        else " A running Job's template cannot be changed: delete the Job and create it anew."
+        " A running Job's template cannot be changed: delete the Job and create it anew."
+        if pod
+        else ""
     )
     return f"{text[0].upper()}{text[1:]}.{template}"
 
@@ -128,6 +155,15 @@ def of_scheduler(message: str) -> str:
 def of_pull(message: str) -> str:
     """What lets an image come whose pull ends with that."""
     return _first(_PULL, message) or "Check the image's name, its tag and the pull secret."
+
+
+def of_start(message: str) -> str | None:
+    """What lets a container's process begin of which the runtime says that; None: something else.
+
+    A program may say the same of its own files: then the advice is none.
+    """
+    begun = any(word in message for word in _RUNTIME)
+    return _first(_START, message) if begun else None
 
 
 def of_kubelet(message: str) -> str:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tracekit.answers.endings import ending_of
+from tracekit.answers.endings import ending_of, left_message
 from tracekit.answers.evidence import Evidence
 from tracekit.answers.findings import job_failures, waiting
 from tracekit.answers.findings.advice import advice, advice_of
@@ -79,7 +79,7 @@ def ending_rows(facts: Facts, findings: Sequence[Finding]) -> Iterator[Row]:
     failed = _by_uid(findings, _FAILURES)
     for job in facts.jobs:
         yield from _of_job(job, failed.get(job.uid))
-        yield from (row for pod in job.pods if (row := _of_pod(pod, job.name)) is not None)
+        yield from (row for pod in job.pods if (row := _of_pod(facts, pod, job.name)) is not None)
 
 
 def _of_job(job: Job, failed: Case | None) -> Iterator[Row]:
@@ -98,7 +98,7 @@ def _of_job(job: Job, failed: Case | None) -> Iterator[Row]:
     yield row
 
 
-def _of_pod(pod: Pod, job: str) -> Row | None:
+def _of_pod(facts: Facts, pod: Pod, job: str) -> Row | None:
     where = {**_object("Pod", pod.namespace, pod.name), "uid": pod.uid, "job": job}
     if pod.end is None:
         if pod.gone_ns is None:
@@ -111,6 +111,8 @@ def _of_pod(pod: Pod, job: str) -> Row | None:
         row["reason"], row["message"] = found.reason or None, found.message or None
     if pod.exit is not None:
         row["exit_code"] = pod.exit["exit_code"]
+    if row["message"] is None and (left := left_message(facts, [pod])) is not None:
+        row["message"] = left.message
     return row
 
 

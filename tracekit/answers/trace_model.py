@@ -397,6 +397,8 @@ class Facts:
     pod_events: Mapping[str, list[State]] = field(default_factory=dict)
     #: By uid: what the garbage collector says of an owner that is not there.
     owner_events_of: Mapping[str, list[State]] = field(default_factory=dict)
+    #: By namespace and the name that a Job's pods begin with: their Events of type Warning.
+    pod_warnings: Mapping[tuple[str, str], list[State]] = field(default_factory=dict)
     #: By uid of a CronJob: the Events about it of type Warning.
     cron_warnings: Mapping[str, list[State]] = field(default_factory=dict)
     #: By stream, namespace and name of the owner: creations that an audit log says were refused.
@@ -413,6 +415,7 @@ class Facts:
         of_pods: defaultdict[str, list[State]] = defaultdict(list)
         owners: defaultdict[str, list[State]] = defaultdict(list)
         of_crons: defaultdict[str, list[State]] = defaultdict(list)
+        by_owner: defaultdict[tuple[str, str], list[State]] = defaultdict(list)
         for event in self.events:
             uid, kind = event.row["involved_uid"] or "", event.row["involved_kind"]
             if event.row["reason"] == REFUSED_CREATION:
@@ -421,10 +424,14 @@ class Facts:
                 owners[uid].append(event)
             if kind == "Pod":
                 of_pods[uid].append(event)
+                if event.row["event_type"] == "Warning":
+                    owner = str(event.row["involved_name"] or "").rpartition("-")[0]
+                    by_owner[event.row["namespace"] or "", owner].append(event)
             elif kind == "CronJob" and event.row["event_type"] == "Warning":
                 of_crons[uid].append(event)
         self.refusals_of, self.pod_events = dict(refusals), dict(of_pods)
         self.owner_events_of, self.cron_warnings = dict(owners), dict(of_crons)
+        self.pod_warnings = dict(by_owner)
         calls: defaultdict[tuple[str, str, str], list[Row]] = defaultdict(list)
         for call in self.refused_calls:
             owner = call["job"] if call["stream"] == "pods" else call["cronjob"]

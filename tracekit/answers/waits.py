@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from tracekit.answers.evidence import Evidence
-from tracekit.answers.trace_model import Facts, Job, Pod
+from tracekit.answers.trace_model import Facts, Job, Pod, State
 from tracekit.base.kube.timestamps import NS_PER_S
 
 #: So long after its deletionTimestamp, in which the grace period is counted, a pod is overdue.
@@ -55,6 +55,8 @@ CONFIGURATION = (
     "PreCreateHookError", "PreStartHookError", "PostStartHookError", "CreatePodSandboxError",
 )  # fmt: skip
 _MOUNTS = ("FailedMount", "FailedAttachVolume", "FailedMapVolume", "FailedCreatePodSandBox")
+_TIMED_OUT = ("timed out waiting for the condition", "context deadline exceeded")
+_ATTACHED = "SuccessfulAttachVolume"
 _NOT_YET = ("ContainerCreating", "PodInitializing")
 #: A grace period with less than this left is over before anybody asks. A choice: with less a
 #: deletion on its way is told (an INFO), with more a long grace period is told of less often.
@@ -181,11 +183,17 @@ def _by_mounts(facts: Facts, pod: Pod) -> PodWait | None:
     waits = [c for c in pod.last.row["containers"] or () if c["state"] == "waiting"]
     if not waits or pod.ran or any(c["reason"] not in _NOT_YET for c in waits):
         return None
-    for event in reversed(list(_mount_events(facts, pod))):
-        reason, message = str(event.row["reason"]), str(event.row["message"] or "")
-        since_ns = int(event.row["first_ns"] or event.at_ns)
-        return PodWait(pod, Wait.MOUNT, "", reason, message, since_ns, Evidence.EVENT)
-    return None
+    events = list(_mount_events(facts, pod))
+    if not events:
+        return None
+    # That the kubelet's wait timed out is what follows from another Event, where one tells why.
+    why = [e for e in events if not any(w in str(e.row["message"]) for w in _TIMED_OUT)]
+    told = (why or events)[-1].row
+    since_ns = min(int(e.row["first_ns"] or e.at_ns) for e in events)
+    return PodWait(
+        pod, Wait.MOUNT, "", str(told["reason"]), str(told["message"] or ""), since_ns,
+        Evidence.EVENT,
+    )  # fmt: skip
 
 
 def _by_init(facts: Facts, pod: Pod) -> PodWait | None:
@@ -221,5 +229,12 @@ def _by_sidecar(facts: Facts, pod: Pod) -> PodWait | None:
     return PodWait(pod, Wait.SIDECAR, names, "", ended, since_ns, Evidence.STATUS)
 
 
-def _mount_events(facts: Facts, pod: Pod) -> Iterator[Any]:
-    return (e for e in facts.events_of_pod(pod) if e.row["reason"] in _MOUNTS)
+def _mount_events(facts: Facts, pod: Pod) -> Iterator[State]:
+    """What hinders a pod's volumes and sandbox; of attaching, since a volume was attached last."""
+    events = facts.events_of_pod(pod)
+    attached = max((n for n, e in enumerate(events) if e.row["reason"] == _ATTACHED), default=-1)
+    for number, event in enumerate(events):
+        if event.row["reason"] == "FailedAttachVolume" and number < attached:
+            continue
+        if event.row["reason"] in _MOUNTS:
+            yield event

@@ -21,6 +21,18 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {plural}"
 
 
+#: Of a message of the API so much is printed. A choice: six lines of a terminal.
+_MESSAGE_CHARS = 400
+_MESSAGE_END = 150
+
+
+def shortened(message: str) -> str:
+    """A message, without its middle where it is long: the cause stands at the end of most."""
+    if len(message) <= _MESSAGE_CHARS:
+        return message
+    return f"{message[: _MESSAGE_CHARS - _MESSAGE_END]} … {message[-_MESSAGE_END:]}"
+
+
 def named(names: Sequence[str], most: int = 3) -> str:
     """Some names, and how many more there are."""
     if len(names) <= most:

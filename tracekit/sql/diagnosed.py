@@ -99,12 +99,14 @@ def facts_from(
     )
 
 
-# Waiting messages and the state before have no column: the raw text of a pod's last revision does.
-_LAST_OF_PODS = """
+# Messages of a container's state and the state before have no column: the raw text of a pod's last
+# revision has them. Of a failed pod it is read only where a container left one.
+_LAST_OF_PODS = r"""
 WITH ends AS (SELECT uid, max(_order) AS last FROM internal._states WHERE stream = 'pods'
               GROUP BY uid)
 SELECT s.uid, s.raw FROM internal._states AS s JOIN ends ON s.uid = ends.uid AND s._order = last
-WHERE s.stream = 'pods' AND s.type <> 'DELETED' AND s.phase NOT IN ('Succeeded', 'Failed')
+WHERE s.stream = 'pods' AND ((s.type <> 'DELETED' AND s.phase NOT IN ('Succeeded', 'Failed'))
+  OR (s.phase = 'Failed' AND regexp_matches(s.raw, '"terminated"\s*:\s*\{[^{}]*"message"')))
 """
 _REFUSED_CALLS = """
 SELECT stream, namespace, name, job, cronjob, recv_ns, code, reason, message, verb,
@@ -135,7 +137,7 @@ def _shown(session: Session) -> Iterator[Seen]:
 
 
 def _container_notes(session: Session) -> dict[str, list[dict[str, Any]]]:
-    """By pod: the message for which each container waits, and how it ended before."""
+    """By pod: for what each container waits, how it ended before, and what it left at its end."""
     found: dict[str, list[dict[str, Any]]] = {}
     for row in session.rows(_LAST_OF_PODS):
         try:
@@ -153,11 +155,13 @@ def _container_notes(session: Session) -> dict[str, list[dict[str, Any]]]:
 def _note(container: dict[str, Any]) -> dict[str, Any]:
     waiting = (container.get("state") or {}).get("waiting") or {}
     before = (container.get("lastState") or {}).get("terminated") or {}
+    last = (container.get("state") or {}).get("terminated") or before
     return {
         "name": container.get("name"),
         "message": waiting.get("message"),
         "exit_code": before.get("exitCode"),
         "ended": before.get("reason"),
+        "left": last.get("message"),
     }
 
 

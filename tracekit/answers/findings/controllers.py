@@ -16,7 +16,7 @@ from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.pauses import Pause
 from tracekit.answers.refusals import refusal_advice
 from tracekit.answers.trace_model import TRACKING, CronJob, Facts, Job, Pod, State
-from tracekit.answers.words import clock, counted, named
+from tracekit.answers.words import clock, counted, named, shortened
 from tracekit.base.durations import span
 from tracekit.base.kube import job_status
 from tracekit.base.kube.job_status import Shape
@@ -344,7 +344,7 @@ def _newest(events: list[State]) -> list[State]:
 
 
 def _message(event: State) -> str:
-    return str(event.row["message"] or "")[:160]
+    return shortened(str(event.row["message"] or ""))
 
 
 def _repeated(life: Job | CronJob) -> Iterator[Case]:

@@ -13,7 +13,7 @@ from tracekit.answers.harm import Harm
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.refusals import refusal_advice, refusal_of
 from tracekit.answers.trace_model import CronJob, Facts, Job, Row, State
-from tracekit.answers.words import clock, counted
+from tracekit.answers.words import clock, counted, shortened
 from tracekit.base.cron import CronSpecError, Generation, Schedule, parse
 from tracekit.base.cron.zones import UnknownZoneError, Zone, load_zone
 from tracekit.base.durations import span
@@ -27,8 +27,6 @@ DUE_NS = 60 * NS_PER_S
 _SURE = 2
 #: Times counted at most. A choice: what is told is then "at least" or "more than" so many.
 MOST_DUE = 10_000
-#: A choice: so much of a message stands in the detail of a finding.
-_MESSAGE_CHARS = 200
 #: So often the polling controller looks.
 _POLL_S = CRON_POLL_PERIOD_NS // NS_PER_S
 _LEASE = (
@@ -240,7 +238,7 @@ def _warned(facts: Facts, cron: CronJob) -> _Why | None:
 
 def _of_event(event: State) -> _Why:
     reason, message = str(event.row["reason"]), str(event.row["message"] or "")
-    detail = f"{reason}: {message[:_MESSAGE_CHARS]}"
+    detail = f"{reason}: {shortened(message)}"
     if reason == "FailedCreate":
         refusal = refusal_of(message)
         claim = f"starts nothing: its Jobs are refused ({refusal.value})"

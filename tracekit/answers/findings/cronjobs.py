@@ -27,7 +27,7 @@ from tracekit.answers.harm import Harm
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.refusals import ADVICE, Refusal, refusal_of
 from tracekit.answers.trace_model import CronJob, Facts, Job, Row, State
-from tracekit.answers.words import clock, counted, named
+from tracekit.answers.words import clock, counted, named, shortened
 from tracekit.base.cron import CronSpecError, Generation, Schedule, parse
 from tracekit.base.cron.schedule import EverySchedule, SpecSchedule
 from tracekit.base.cron.zones import UTC, UnknownZoneError, Zone, load_zone
@@ -258,7 +258,7 @@ def _refused(facts: Facts, cron: CronJob, policy: str, found: list[Row]) -> Case
     case = _tick_case(NOT_STARTED, cron, found, f"was due, and no Job can come: {refusal.value}")
     return replace(
         case,
-        detail=f"{case.detail.partition(': ')[0]}: {message[:160]}",
+        detail=f"{case.detail.partition(': ')[0]}: {shortened(message)}",
         evidence={**case.evidence, "message": message, "from": evidence.value},
         severity=Severity.WARNING if refusal is Refusal.NAMESPACE_TERMINATING else None,
         todo=ADVICE.get(refusal),

@@ -14,12 +14,14 @@ from tracekit.answers.endings import (
     coded,
     ending_of,
     init_failure,
+    left_message,
 )
 from tracekit.answers.findings.pulls import PULL, unpulled, unpulled_case
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.refusals import Refusal, refusal_advice, refusal_of
-from tracekit.answers.trace_model import Facts, Job, Pod, Row
-from tracekit.answers.words import clock, counted, named
+from tracekit.answers.remedies import PROBE_ADVICE, of_start
+from tracekit.answers.trace_model import Facts, Job, Pod, Row, State
+from tracekit.answers.words import clock, counted, named, shortened
 from tracekit.base.kube.timestamps import parse_rfc3339
 
 #: Of the last words so much is told: characters of a line, lines of a log, logs.
@@ -123,12 +125,34 @@ def _failed(facts: Facts, job: Job) -> Case:
     if not job.pods and _refusals(facts, job):
         return refused_case(facts, job, end_ns)
     rule, claim, pods = _cause(job, reason, dead, ran=ran)
+    warning = _warning_of_unseen(facts, job, end_ns)
+    if warning is not None and rule is OTHERWISE and warning.row["reason"] == "BackOff":
+        rule, claim = EXITED, _RESTARTED
     case = _reported_by_pod(job, _case(job, rule, claim, end_ns, pods, reason), pods)
+    if warning is not None and rule in (OTHERWISE, EXITED):
+        case = replace(case, detail=f"{case.detail}; {_quoted(warning)}")
     if case.todo is None:
         case = replace(case, todo=_todo(job, case.rule, pods))
-    if (killed := _killed(facts, pods)) is not None and case.rule in (EXITED, SAME_EXIT):
-        case = replace(case, detail=f"{case.detail}; {killed}")
+    if case.rule in (EXITED, SAME_EXIT) and (event := _killed(facts, pods)) is not None:
+        case = _by_killer(case, event)
     return _with_last_words(facts, job, case, pods)
+
+
+def _warning_of_unseen(facts: Facts, job: Job, end_ns: int) -> State | None:
+    """The last Warning about pods of a Job none of which was seen: by the name that they have."""
+    if job.pods:
+        return None
+    found = facts.pod_warnings.get((job.namespace, job.name), ())
+    during = [e for e in found if job.created_ns <= int(e.row["first_ns"] or e.at_ns) <= end_ns]
+    return during[-1] if during else None
+
+
+def _quoted(event: State) -> str:
+    row = event.row
+    times = int(row["count"] or 1)
+    often = f" ({counted(times, 'time')})" if times > 1 else ""
+    message = shortened(str(row["message"] or ""))
+    return f"Event {row['reason']} of pod {row['involved_name']}{often}: {message}"
 
 
 def _failed_ns(job: Job) -> int | None:
@@ -188,7 +212,7 @@ def _with_last_words(facts: Facts, job: Job, case: Case, pods: list[Pod]) -> Cas
         if log["exit_code"] != 0
     ]  # fmt: skip
     if not found:
-        return case
+        return _with_left_message(facts, case, pods)
     said = next((log for log in reversed(found) if _last_line(log)), found[-1])
     who = f"container {said['container']} of {said['pod']}"
     line = _last_line(said)
@@ -210,6 +234,20 @@ def _with_last_words(facts: Facts, job: Job, case: Case, pods: list[Pod]) -> Cas
         detail=f"{case.detail}; {words}",
         evidence={**case.evidence, "last_words": evidence},
     )
+
+
+def _with_left_message(facts: Facts, case: Case, pods: list[Pod]) -> Case:
+    left = left_message(facts, pods)
+    if left is None:
+        return case
+    todo = of_start(left.message) if case.rule in (EXITED, SAME_EXIT) else None
+    return replace(
+        case,
+        detail=f"{case.detail}; container {left.container} of {left.pod}: "
+               f"{shortened(left.message)}",
+        evidence={**case.evidence, "left": left._asdict()},
+        todo=todo or case.todo,
+    )  # fmt: skip
 
 
 def _last_line(log: Row) -> str:
@@ -347,8 +385,10 @@ def _said(job: Job, rule: Rule, pods: list[Pod]) -> str:
         row = (job.end or job.last).row
         failed = row["failed_indexes"]
         of = f" of {job.spec.get('completions')}" if failed else ""
-        indexes = f"; failed indexes: {failed}{of}" if failed else ""
-        return f"; {message[:_WORDS_CHARS]}{indexes}"
+        most = job.spec.get("maxFailedIndexes")
+        limit = f", maxFailedIndexes {most}" if most is not None else ""
+        indexes = f"; failed indexes: {failed}{of}{limit}" if failed else ""
+        return f"; {shortened(message)}{indexes}"
     if rule is TOO_LONG:
         seconds = job.spec.get("activeDeadlineSeconds")
         gone = "" if pods else "; no pod of it was seen: whether one ran is not known"
@@ -378,15 +418,27 @@ _KILLERS = (
 )  # fmt: skip
 
 
-def _killed(facts: Facts, pods: list[Pod]) -> str | None:
-    """What an Event says of who ended a container, where its exit code says that somebody did."""
+def _killed(facts: Facts, pods: list[Pod]) -> Row | None:
+    """The Event that says who ended a container, where its exit code says that somebody did."""
     for pod in pods:
         if pod.exit is None or pod.exit["exit_code"] not in (_SIGKILL, _SIGTERM):
             continue
         for event in reversed(facts.events_of_pod(pod)):
-            if event.row["reason"] in _KILLERS:
-                return f"Event {event.row['reason']}: {event.row['message']}"
+            unready = str(event.row["message"] or "").startswith("Readiness probe")
+            if event.row["reason"] in _KILLERS and not unready:
+                return event.row
     return None
+
+
+def _by_killer(case: Case, event: Row) -> Case:
+    """The case with the Event that says who ended a container, and advice about that."""
+    message = str(event["message"] or "")
+    probe = "probe failed" in message or "failed liveness" in message or "failed startup" in message
+    return replace(
+        case,
+        detail=f"{case.detail}; Event {event['reason']}: {shortened(message)}",
+        todo=PROBE_ADVICE if probe else case.todo,
+    )
 
 
 _TEMPLATE = (
@@ -403,7 +455,7 @@ def _todo(job: Job, rule: Rule, pods: list[Pod]) -> str | None:
         advice = _after_exits(job, rule, pods, never=never)
         # With OnFailure the pod that restarts is deleted before it is Failed.
         left = pods or [pod for pod in job.pods if pod.phase != "Succeeded"]
-        gone = bool(left) and all(pod.gone_ns is not None for pod in left)
+        gone = all(pod.gone_ns is not None for pod in left)
         return (advice or rule.todo).replace(_LOGS, _GONE) if gone else advice
     if rule is EVICTED:
         return _against_disruption(pods, never=never)
@@ -451,7 +503,10 @@ def _against_disruption(pods: list[Pod], *, never: bool) -> str | None:
     """What spares a Job that; a podFailurePolicy is valid with restartPolicy Never alone."""
     ending = next((e for pod in pods if (e := ending_of(pod)) is not None), None)
     message = "" if ending is None else ending.message
-    if any(word in message for word in ("emptyDir", "EmptyDir", "local ephemeral")):
+    if (
+        any(word in message for word in ("emptyDir", "EmptyDir", "ephemeral"))
+        and "exceed" in message
+    ):
         return f"Raise that limit, or let it write less. {_TEMPLATE}"
     if "low on resource" in message:
         return (
@@ -513,7 +568,7 @@ def refused_case(facts: Facts, job: Job, until_ns: int) -> Case:
         f"{state}: {what}",
         from_ns,
         until_ns,
-        f"from {clock(from_ns)} on: {message[:160]}",
+        f"from {clock(from_ns)} on: {shortened(message)}",
         job.cronjob,
         evidence={"message": message, "refusal": refusal.value},
         todo=refusal_advice(message),

@@ -28,7 +28,7 @@ from tracekit.answers.holders import holder_of
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.remedies import of_scheduler
 from tracekit.answers.trace_model import Facts, Job, Pod
-from tracekit.answers.words import clock, counted, named
+from tracekit.answers.words import clock, counted, named, shortened
 from tracekit.base.durations import span
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.versions.release_bugs import Bug, KnownBug
@@ -262,7 +262,7 @@ def _autoscaler(facts: Facts, pod: Pod) -> str:
         for event in facts.events_of_pod(pod)
         if event.row["reason"] in ("NotTriggerScaleUp", "FailedScaleUp")
     ]
-    return f"; autoscaler: {text[-1][:160]}" if text else ""
+    return f"; autoscaler: {shortened(text[-1])}" if text else ""
 
 
 #: For so long at most what the controller remembers of a Job holds up one of its name: upstream's

@@ -10,12 +10,10 @@ from msgspec import Struct
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.remedies import of_pull
 from tracekit.answers.trace_model import Facts, Job, Pod
-from tracekit.answers.words import clock
+from tracekit.answers.words import clock, shortened
 
 PULLS = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull",
           "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed")  # fmt: skip
-#: A choice: so much of a message stands in the detail; the evidence has all of it.
-_MESSAGE_CHARS = 200
 
 PULL = Rule(
     "TK404", "its image cannot be pulled", Severity.WARNING,
@@ -69,7 +67,7 @@ def unpulled_case(facts: Facts, job: Job, found: Unpulled, until_ns: int) -> Cas
         until_ns,
         f"container {container} of {name} waited from {clock(found.pod.created_ns)} on, never ran "
         f"({reason}; that never counts toward backoffLimit)"
-        + (f": {message[:_MESSAGE_CHARS]}" if message else ""),
+        + (f": {shortened(message)}" if message else ""),
         job.cronjob,
         evidence={"pod": name, "container": container, "image": image, "reason": reason,
                   "message": message or None},

@@ -11,12 +11,10 @@ from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.remedies import of_kubelet, of_pull, of_scheduler
 from tracekit.answers.trace_model import Facts, Seen
 from tracekit.answers.waits import CONFIGURATION
-from tracekit.answers.words import clock, counted
+from tracekit.answers.words import clock, counted, shortened
 from tracekit.base.kube.printed.ages import age_of
 from tracekit.base.kube.printed.model import Shown, ShownContainer, ShownEvent
 
-#: A choice: so much of a message stands in the detail of a finding.
-_MESSAGE_CHARS = 300
 _BESIDE = (
     "Print what has states: `kubectl get cronjobs,jobs,pods,events -A -o yaml`, and diagnose that."
 )
@@ -176,7 +174,7 @@ def _job(facts: Facts, one: _Object, last: Shown | None) -> Iterator[Case]:
         event = None  # of another Job of that name
     if status in ("Failed", "FailureTarget") or event is not None:
         why = f" ({event.reason})" if event is not None else ""
-        said = f": {event.message[:_MESSAGE_CHARS]}" if event is not None else ""
+        said = f": {shortened(event.message)}" if event is not None else ""
         claim = "was shown as failing" if status == "FailureTarget" else "was shown as failed"
         yield _case(facts, one, FAILED, claim + why, f"{_cells(last)}{_when(one)}{said}")
     elif last is not None and last.failed and last.active == 0 and last.completed is None:
@@ -204,7 +202,7 @@ def _pod(facts: Facts, one: _Object, last: Shown) -> Iterator[Case]:
         return
     detail = f"{where or _cells(last)}{_path(one)}{_when(one)}"
     if message:
-        detail += f": {message[:_MESSAGE_CHARS]}"
+        detail += f": {shortened(message)}"
     yield _case(facts, one, TROUBLED, f"was shown as {reason}", detail, _todo(reason, message))
 
 
@@ -258,7 +256,7 @@ def _warnings(facts: Facts, one: _Object) -> Iterator[Case]:
         last = events[-1]
         times = f", {last.count} times" if last.count > 1 else ""
         age = f", {last.age} before" if last.age else ""
-        detail = f"{last.message[:_MESSAGE_CHARS]}{times}{_when(one)}{age}"
+        detail = f"{shortened(last.message)}{times}{_when(one)}{age}"
         todo = of_kubelet(last.message) if one.target.kind == "Pod" else None
         yield _case(facts, one, WARNED, f"was shown with the warning {reason}", detail, todo)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+from tracekit.answers.endings import left_by
 from tracekit.answers.findings.controllers import FINALIZER_LEFT
 from tracekit.answers.model import Case, Rule, Severity, Target
-from tracekit.answers.remedies import of_kubelet
+from tracekit.answers.remedies import PROBE_ADVICE, of_kubelet, of_start
 from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod, Row
 from tracekit.answers.waits import PodWait, Wait, held_by
-from tracekit.answers.words import agreed, agreeing, clock, counted, named
+from tracekit.answers.words import agreed, agreeing, clock, counted, named, shortened
 from tracekit.base.durations import span
 from tracekit.base.kube.timestamps import NS_PER_S
 
@@ -244,22 +245,24 @@ def _failing(facts: Facts, job: Job, found: list[PodWait]) -> Case:
         for e in facts.events_of_pod(first.pod)
         if e.row["reason"] in ("Killing", "Unhealthy") and "probe" in str(e.row["message"])
     ]
-    by = f"; Event: {killed[-1][:160]}" if killed else ""
+    by = f"; Event: {shortened(killed[-1])}" if killed else ""
+    left = left_by(facts, first.pod, first.container)
+    said = f"; it left: {shortened(left.message)}" if left is not None else ""
     if first.pod.last.spec.get("restartPolicy") == "OnFailure":
         counts = f"restarts count toward backoffLimit {limit}"
     return Case(
         FAILS_AGAIN, job.target, f"{what} {first.container} ends {code} again and again",
         first.since_ns, _as_of_ns(facts, job),
         f"{_as_of(facts, job)}, {first.pod.name}: {counted(first.restarts, 'restart')} since "
-        f"{clock(first.since_ns)}; {counts}{by}",
+        f"{clock(first.since_ns)}; {counts}{by}{said}",
         job.cronjob,
         evidence={"pod": first.pod.name, "container": first.container,
                   "restarts": first.restarts, "exit_code": first.exit_code},
         todo="Raise resources.limits.memory, or let the work need less."
         if first.ended == "OOMKilled"
-        else "Give the probe more time (timeoutSeconds, failureThreshold, a startupProbe), or let "
-             "the container answer it."
+        else PROBE_ADVICE
         if killed
+        else of_start(left.message) if left is not None and of_start(left.message)
         else f"Read its log: kubectl logs -n {job.namespace} {first.pod.name} "
              f"-c {first.container} --previous",
     )  # fmt: skip
@@ -523,7 +526,7 @@ def _edits(facts: Facts) -> Iterator[Case]:
             f"{verb} by {user or 'unknown'} was refused (422)"
             + (": the field is immutable" if immutable else ""),
             first_ns, last_ns,
-            f"{counted(len(calls), 'time')} from {clock(first_ns)} on: {message[:200]}",
+            f"{counted(len(calls), 'time')} from {clock(first_ns)} on: {shortened(message)}",
             evidence={"user": user, "verb": verb, "message": message, "times": len(calls)},
             todo=None if immutable else "Change the request as the message says.",
         )  # fmt: skip

@@ -1,0 +1,176 @@
+"""What containers, the kubelet and the runtime left as words: the cause stands in them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from tests.findings.test_public_reports import (
+    ON_FAILURE,
+    RUNNING,
+    UID,
+    Asked,
+    Object,
+    at,
+    container,
+    disrupted,
+    ended,
+    event,
+    failed,
+    job,
+    of_namespace,
+    pod,
+    unschedulable,
+    waiting,
+)
+from tracekit.answers.findings.diagnosis import Wanted, diagnose
+from tracekit.answers.trace_model import Facts
+from tracekit.cli.import_ import import_
+from tracekit.report.findings import text_lines
+from tracekit.sql.diagnosed import facts_from
+from tracekit.sql.session import Session
+
+CREATING = container("main", waiting("ContainerCreating"))
+RUNTIME = (
+    "failed to create containerd task: failed to create shim task: OCI runtime create failed: runc "
+    "create failed: unable to start container process: exec: "
+)
+
+
+def left(code: int, message: str, reason: str = "Error") -> Object:
+    found = ended(code, reason)
+    found["terminated"]["message"] = message
+    return found
+
+
+def said(kind: str, reason: str, message: str, number: int, **more: Any) -> Object:
+    """An Event of that pod or Job, one of several."""
+    found = event(kind, reason, message) | more
+    found["metadata"] = {**found["metadata"], "name": f"e-{number}", "uid": f"e-{number}"}
+    return found
+
+
+def asked_of_ends() -> Mapping[str, Asked]:
+    stored = disrupted("TerminationByKubelet")
+    stored["status"]["conditions"][0]["message"] = (
+        "Pod ephemeral local storage usage exceeds the total limit of containers 1Gi. "
+    )
+    indexes = failed("MaxFailedIndexesExceeded")
+    indexes["spec"].update(completionMode="Indexed", completions=10, maxFailedIndexes=2)
+    indexes["status"].update(failed=3, failedIndexes="1,4,7")
+    again = container("main", waiting("CrashLoopBackOff"), 4, left(3, "x\nno route to db:5432\n"))
+    restarted = job({"backoffLimit": 4, "template": {
+        "metadata": {"labels": {UID: "j-1"}},
+        "spec": {**ON_FAILURE, "containers": [{"name": "main", "image": "i:1"}]}}},
+        failed()["status"])  # fmt: skip
+    return {
+        "the runtime says why it did not begin": Asked(
+            (failed(), pod("Failed", container("main", left(
+                128, RUNTIME + '"/app/run.sh": permission denied: unknown', "StartError")))),
+            ('"/app/run.sh": permission denied', "chmod +x"), ("Read the logs",)),
+        "a program's own last line": Asked(
+            (failed(), pod("Failed", container("main", left(
+                1, "Traceback (most recent call last):\nKeyError: 'DATABASE_URL'\n")))),
+            ("container main of work-a: KeyError: 'DATABASE_URL'", "Read the logs")),
+        "a program that cannot open its own file": Asked(
+            (failed(), pod("Failed", container("main", left(2, "open /x: permission denied")))),
+            ("open /x: permission denied", "Read the logs"), ("chmod",)),
+        "another architecture": Asked(
+            (failed(), pod("Failed", container("main", left(1, "exec /app: exec format error")))),
+            ("exec format error", "kubernetes.io/arch")),
+        "again and again": Asked(
+            (job(status={"active": 1}), pod("Running", again)),
+            ("it left: no route to db:5432",)),
+        "killed by a liveness probe": Asked(
+            (failed(), pod("Failed", container("main", ended(137))),
+             said("Pod", "Killing", "Container main failed liveness probe, will be restarted", 1)),
+            ("Event Killing: Container main failed liveness probe", "startupProbe"),
+            ("SIGKILL without OOMKilled",)),
+        "a readiness probe kills nobody": Asked(
+            (failed(), pod("Failed", container("main", ended(137))),
+             said("Pod", "Unhealthy", "Readiness probe failed: connection refused", 1)),
+            ("SIGKILL without OOMKilled",), ("Readiness", "startupProbe")),
+        "ephemeral storage": Asked(
+            (failed(), stored),
+            ("ephemeral local storage usage exceeds", "Raise that limit, or let it write less"),
+            ("ignore DisruptionTarget",)),
+        "more indexes than it may lose": Asked(
+            (indexes,), ("failed indexes: 1,4,7 of 10, maxFailedIndexes 2",)),
+        "restarted until the limit, and deleted": Asked(
+            (restarted, said("Pod", "BackOff", "Back-off restarting failed container main", 1,
+                             count=12, lastTimestamp=at("09:06"))),
+            ("restarted more often than backoffLimit allows", "work-a (12 times)")),
+        "another Job's pod": Asked(
+            (restarted, said("Pod", "BackOff", "Back-off restarting failed container main", 1)
+             | {"involvedObject": {"kind": "Pod", "name": "work-b-12345", "namespace": "app",
+                                   "uid": "p-9"}}),
+            ("TK409",), ("BackOff",)),
+    }  # fmt: skip
+
+
+def asked_of_starts() -> Mapping[str, Asked]:
+    multi = 'Multi-Attach error for volume "pvc-1" Volume is already used by pod(s) other-0'
+    timeout = "Unable to attach or mount volumes: timed out waiting for the condition"
+    webhook = (
+        "Error creating: Internal error occurred: failed calling webhook "
+        '"validate.kyverno.svc-fail": failed to call webhook: Post '
+        '"https://kyverno-svc.kyverno.svc:443/validate/fail?timeout=10s": context deadline exceeded'
+    )
+    return {
+        "a volume that another pod has": Asked(
+            (job(status={"active": 1}), pod("Pending", CREATING),
+             said("Pod", "FailedAttachVolume", multi, 1),
+             said("Pod", "FailedMount", timeout, 2, lastTimestamp=at("09:40"), count=22)),
+            ("already used by pod(s) other-0", "ReadWriteMany")),
+        "a volume that was attached since": Asked(
+            (job(status={"active": 1}), pod("Pending", CREATING),
+             said("Pod", "FailedAttachVolume", multi, 1),
+             said("Pod", "SuccessfulAttachVolume", "AttachVolume.Attach succeeded", 2),
+             said("Pod", "FailedMount", timeout, 3)),
+            ("timed out waiting",), ("Multi-Attach",)),
+        "a long message keeps its end": Asked(
+            (job(status={"active": 0}), event("Job", "FailedCreate", webhook)),
+            ("context deadline exceeded",)),
+        "a volume of some nodes, a taint of the others": Asked(
+            (job(status={"active": 1}), unschedulable(
+                "0/12 nodes are available: 3 node(s) had volume node affinity conflict, 9 node(s) "
+                "had untolerated taint {dedicated: gpu}.")),
+            ("olerate the taint", "free a node where its volume is")),
+        "a volume of a full node": Asked(
+            (job(status={"active": 1}), unschedulable(
+                "0/1 nodes are available: 1 node(s) had volume node affinity conflict.")),
+            ("Free a node where its volume is",), ("cannot be changed",)),
+    }  # fmt: skip
+
+
+ASKED = {**asked_of_ends(), **asked_of_starts()}
+LOOK = pod("Running", container("main", RUNNING), meta={"name": "other", "uid": "p-8",
+                                                        "ownerReferences": []})  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
+    place = tmp_path_factory.mktemp("left")
+    items = [LOOK]
+    for number, asked in enumerate(ASKED.values()):
+        items += of_namespace(asked.objects, f"app-{number}")
+    log, out = place / "list.json", place / "trace"
+    log.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    words = [str(log), "-o", str(out), "--kubernetes-version", "v1.33.4"]
+    result = CliRunner().invoke(import_, words, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return facts_from(Session([str(out)]))
+
+
+@pytest.mark.parametrize("case", ASKED)
+def test_what_is_said_first(case: str, facts: Facts) -> None:
+    asked = ASKED[case]
+    place = f"app-{list(ASKED).index(case)}"
+    lines = list(text_lines(diagnose(facts, Wanted(namespace=place))))
+    screen = " ".join(" ".join(lines[:24]).split())
+    assert [text for text in asked.says if text not in screen] == [], screen
+    assert [text for text in asked.not_said if text in screen] == [], screen
