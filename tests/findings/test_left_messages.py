@@ -12,16 +12,19 @@ from click.testing import CliRunner
 from tests.findings.test_public_reports import (
     ON_FAILURE,
     RUNNING,
+    SUSPENDED,
     UID,
     Asked,
     Object,
     at,
     container,
+    cron,
     disrupted,
     ended,
     event,
     failed,
     job,
+    of_cron,
     of_namespace,
     pod,
     unschedulable,
@@ -147,7 +150,73 @@ def asked_of_starts() -> Mapping[str, Asked]:
     }  # fmt: skip
 
 
-ASKED = {**asked_of_ends(), **asked_of_starts()}
+def asked_of_others() -> Mapping[str, Asked]:
+    """What autoscalers, queues, provisioners and users say or did."""
+    claimed = job({"template": {"metadata": {"labels": {UID: "j-1"}}, "spec": {
+        "restartPolicy": "Never", "containers": [{"name": "main", "image": "i:1"}],
+        "volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}]}}},
+        {"active": 1})  # fmt: skip
+    unbound = unschedulable("0/3 nodes are available: pod has unbound immediate "
+                            "PersistentVolumeClaims.")  # fmt: skip
+    no_class = said("Pod", "ProvisioningFailed", 'storageclass "fast" not found', 1) | {
+        "involvedObject": {"kind": "PersistentVolumeClaim", "name": "data", "namespace": "app",
+                           "uid": "v-1"}}  # fmt: skip
+    queued = job({"suspend": True}, {"conditions": [SUSPENDED]},
+                 labels={"kueue.x-k8s.io/queue-name": "team-a"})  # fmt: skip
+    waits = said("Pod", "Pending", "couldn't assign flavors: insufficient unused quota", 1) | {
+        "type": "Normal", "involvedObject": {"kind": "Workload", "name": "job-work-3f2a1",
+                                             "namespace": "app", "uid": "w-1"}}  # fmt: skip
+    other = {**waits, "message": "not this one", "involvedObject": {
+        **waits["involvedObject"], "name": "job-work-two-3f2a1"}}  # fmt: skip
+    early = {"deletionTimestamp": at("09:05"), "deletionGracePeriodSeconds": 30}
+    after = {"deletionTimestamp": "2026-05-04T09:06:30Z", "deletionGracePeriodSeconds": 30}
+    times = cron({"schedule": "* * * * *"}, {"lastScheduleTime": at("07:00")})
+    return {
+        "Karpenter": Asked(
+            (job(status={"active": 1}), unschedulable("0/5 nodes are available: 5 Insufficient "
+                                                      "nvidia.com/gpu."),
+             said("Pod", "FailedScheduling", 'Failed to schedule pod, incompatible with nodepool '
+                  '"default", no instance type satisfied resources', 1)),
+            ("autoscaler: Failed to schedule pod, incompatible with nodepool",)),
+        "a StorageClass that is missing": Asked(
+            (claimed, unbound, no_class),
+            ('claim data: ProvisioningFailed: storageclass "fast" not found',)),
+        "another pod has the claim": Asked(
+            (job(status={"active": 1}), unschedulable(
+                "0/3 nodes are available: 1 node has pod using PersistentVolumeClaim with the same "
+                "name and ReadWriteOncePod access mode.")),
+            ("lets one pod use it",)),
+        "a queue without quota": Asked(
+            (queued, waits, other), ("insufficient unused quota", "job-work-3f2a1"),
+            ("not this one",)),
+        "a queue that preempted it": Asked(
+            (queued, said("Job", "Stopped", "Preempted to accommodate a workload", 1)),
+            ("Event Stopped of Job work: Preempted to accommodate",)),
+        "a pod that somebody deleted": Asked(
+            (failed(), pod("Failed", container("main", ended(143)), meta=early)),
+            ("its pods were deleted while they ran", "by whom is not told", "tracekit import audit")),
+        "a pod that its failed Job deleted": Asked(
+            (failed(), pod("Failed", container("main", ended(143)), meta=after)),
+            ("TK409",), ("deleted while they ran",)),
+        "a lifecycle hook": Asked(
+            (job(status={"active": 1}), pod("Running", container("main", waiting(
+                "PostStartHookError", "command exited with 127")))),
+            ("command exited with 127", "lifecycle hook")),
+        "a deadline, and a pod that no node took": Asked(
+            (failed("DeadlineExceeded"),
+             said("Pod", "FailedScheduling", "0/5 nodes are available: 5 Insufficient cpu.", 1)),
+            ("Event FailedScheduling of pod work-a (9 times): 0/5 nodes",)),
+        "etcd": Asked(
+            (job(status={"active": 0}),
+             event("Job", "FailedCreate", "Error creating: etcdserver: request timed out")),
+            ("did not answer in time", "tries again by itself")),
+        "many missed starts": Asked(
+            (times, of_cron("TooManyMissedTimes", "too many missed start times: 180")),
+            ("more than 100 starts were missed", "Since 1.21")),
+    }  # fmt: skip
+
+
+ASKED = {**asked_of_ends(), **asked_of_starts(), **asked_of_others()}
 LOOK = pod("Running", container("main", RUNNING), meta={"name": "other", "uid": "p-8",
                                                         "ownerReferences": []})  # fmt: skip
 

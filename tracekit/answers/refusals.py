@@ -20,6 +20,7 @@ class Refusal(Enum):
     WEBHOOK_DENIED = "an admission webhook denied it"
     POLICY = "an admission policy denied it"
     NO_RIGHT = "its controller has no right to"
+    NO_ANSWER = "the API server or its etcd did not answer in time"
     NAME_TOO_LONG = "its name is too long"
     INVALID = "the object is not valid"
     OTHER = "the API server refuses it"
@@ -41,6 +42,10 @@ _WORDS: Final = (
         "usage per Container is", "usage per Pod is", "limit to request ratio per",
     )),
     (Refusal.NO_RIGHT, ("cannot create resource",)),
+    # Upstream: k8s.io/apimachinery/pkg/api/errors (NewTimeoutError, …), etcd's rpctypes.
+    (Refusal.NO_ANSWER, (
+        "etcdserver:", "Timeout: request did not complete", "return a response in the time",
+    )),
     (Refusal.NAME_TOO_LONG, ("must be no more than 63", "must be no more than 253")),
     (Refusal.INVALID, ("is invalid",)),
 )  # fmt: skip
@@ -64,6 +69,8 @@ ADVICE: Final = {
     Refusal.WEBHOOK_DENIED: "Change the pod template as the webhook's message says.",
     Refusal.POLICY: "Change the pod template, or the policy's binding, as the message says.",
     Refusal.NO_RIGHT: "Give the controller its right back (ClusterRole system:controller:…).",
+    Refusal.NO_ANSWER: "The controller tries again by itself. Look at the API server and at etcd: "
+    "load, slow disks, changes of its leader.",
     Refusal.NAME_TOO_LONG: "Delete it, and create it with a shorter name: pods of an Indexed Job "
     "are NAME-INDEX, Jobs of a CronJob NAME-MINUTES, 63 characters at most.",
     Refusal.INVALID: "Delete the Job, and create it without what the message names.",

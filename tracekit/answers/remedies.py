@@ -13,6 +13,9 @@ _SCHEDULER: Final[_Table] = (
     (("unbound immediate PersistentVolumeClaims", "didn't find available persistent volumes"),
      ("Find out why the claim is not bound: kubectl describe pvc (its StorageClass, its "
      "provisioner, a volume in another zone).")),
+    (("ReadWriteOncePod",),
+     ("Another pod holds the claim, whose access mode lets one pod use it: end that pod, or use "
+     "ReadWriteOnce or ReadWriteMany.")),
     (("persistentvolumeclaim",), "Create the PersistentVolumeClaim that the message names."),
 )  # fmt: skip
 #: Each of these may hold some of the nodes: all that the message names are said.
@@ -38,11 +41,11 @@ _RUNTIME: Final = ("unable to start container process", "OCI runtime", "starting
 #: Of a container whose process could not be begun.
 _START: Final[_Table] = (
     (("exec format error",),
-     "Build the image for the node's architecture, or select nodes by kubernetes.io/arch; a "
-     "script needs its interpreter in its first line."),
+     ("Build the image for the node's architecture, or select nodes by kubernetes.io/arch; a "
+     "script needs its interpreter in its first line.")),
     (("executable file not found", "no such file or directory", "not found in $PATH"),
-     "Correct .command and .args: the image has no such file (or the interpreter that a script "
-     "names is not there, or its lines end with CR LF)."),
+     ("Correct .command and .args: the image has no such file (or the interpreter that a script "
+     "names is not there, or its lines end with CR LF).")),
     (("permission denied",),
      "Let the container's user execute what the message names (chmod +x in the image)."),
     (("no space left",), "Free the node's disk."),
@@ -69,6 +72,8 @@ _PULL: Final[_Table] = (
 )  # fmt: skip
 #: Of a container that cannot be created, or a volume that cannot be mounted.
 _KUBELET: Final[_Table] = (
+    (("PostStartHookError", "PreStartHookError", "lifecycle hook"),
+     "Correct the container's lifecycle hook: the container is killed when its command fails."),
     (("Multi-Attach", "already exclusively attached", "already used by"),
      ("Free the volume: end the pod that has it, or let both run on one node; a volume that "
      "several nodes use needs the access mode ReadWriteMany.")),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -42,6 +42,9 @@ COLUMNS = (
     "first_ns", "last_ns", "last_schedule_ns", "cron_active", "holder", "renew_ns", "acquire_ns",
 )  # fmt: skip
 STREAMS = ("jobs", "pods", "cronjobs", "events", "leases")
+#: Kueue's Events: of a Job that it stopped, and of its Workload `job-NAME-HASH` (Kueue's
+#: pkg/controller/jobframework/reconciler.go and pkg/scheduler).
+QUEUE_STOPPED, QUEUE_WAITS = "Stopped", ("Pending", "Preempted")
 #: Reasons of Events: the API server refused a creation; an owner is in another namespace.
 REFUSED_CREATION, FOREIGN_OWNER = "FailedCreate", "OwnerRefInvalidNamespace"
 #: What every row is put in its place by.
@@ -56,6 +59,39 @@ class Seen(NamedTuple):
 
     at_ns: int
     shown: Shown | ShownEvent
+
+
+def _by_name(
+    events: Sequence[State], name_of: Callable[[Row], str | None]
+) -> dict[tuple[str, str], list[State]]:
+    """Events by their namespace and a name that they tell of."""
+    found: defaultdict[tuple[str, str], list[State]] = defaultdict(list)
+    for event in events:
+        if (name := name_of(event.row)) is not None:
+            found[event.row["namespace"] or "", name].append(event)
+    return dict(found)
+
+
+def _owner_of_warned(event: Row) -> str | None:
+    """The Job whose pods have a name like that of a pod with a Warning."""
+    if event["involved_kind"] != "Pod" or event["event_type"] != "Warning":
+        return None
+    return str(event["involved_name"] or "").rpartition("-")[0]
+
+
+def _claim_of(event: Row) -> str | None:
+    claimed = event["involved_kind"] == "PersistentVolumeClaim"
+    return str(event["involved_name"] or "") if claimed else None
+
+
+def _held_by_queue(event: Row) -> str | None:
+    """The Job of which a queueing system says in an Event why it waits."""
+    kind, name = event["involved_kind"], str(event["involved_name"] or "")
+    if kind == "Job" and event["reason"] == QUEUE_STOPPED:
+        return name
+    if kind == "Workload" and event["reason"] in QUEUE_WAITS and name.startswith("job-"):
+        return name.removeprefix("job-").rpartition("-")[0]
+    return None
 
 
 @lru_cache(maxsize=4096)
@@ -399,6 +435,10 @@ class Facts:
     owner_events_of: Mapping[str, list[State]] = field(default_factory=dict)
     #: By namespace and the name that a Job's pods begin with: their Events of type Warning.
     pod_warnings: Mapping[tuple[str, str], list[State]] = field(default_factory=dict)
+    #: By namespace and name of a PersistentVolumeClaim: the Events about it.
+    claim_events: Mapping[tuple[str, str], list[State]] = field(default_factory=dict)
+    #: By namespace and name of a Job: what a queueing system says of why it waits.
+    queue_words: Mapping[tuple[str, str], list[State]] = field(default_factory=dict)
     #: By uid of a CronJob: the Events about it of type Warning.
     cron_warnings: Mapping[str, list[State]] = field(default_factory=dict)
     #: By stream, namespace and name of the owner: creations that an audit log says were refused.
@@ -415,7 +455,6 @@ class Facts:
         of_pods: defaultdict[str, list[State]] = defaultdict(list)
         owners: defaultdict[str, list[State]] = defaultdict(list)
         of_crons: defaultdict[str, list[State]] = defaultdict(list)
-        by_owner: defaultdict[tuple[str, str], list[State]] = defaultdict(list)
         for event in self.events:
             uid, kind = event.row["involved_uid"] or "", event.row["involved_kind"]
             if event.row["reason"] == REFUSED_CREATION:
@@ -424,14 +463,13 @@ class Facts:
                 owners[uid].append(event)
             if kind == "Pod":
                 of_pods[uid].append(event)
-                if event.row["event_type"] == "Warning":
-                    owner = str(event.row["involved_name"] or "").rpartition("-")[0]
-                    by_owner[event.row["namespace"] or "", owner].append(event)
             elif kind == "CronJob" and event.row["event_type"] == "Warning":
                 of_crons[uid].append(event)
         self.refusals_of, self.pod_events = dict(refusals), dict(of_pods)
         self.owner_events_of, self.cron_warnings = dict(owners), dict(of_crons)
-        self.pod_warnings = dict(by_owner)
+        self.pod_warnings = _by_name(self.events, _owner_of_warned)
+        self.claim_events = _by_name(self.events, _claim_of)
+        self.queue_words = _by_name(self.events, _held_by_queue)
         calls: defaultdict[tuple[str, str, str], list[Row]] = defaultdict(list)
         for call in self.refused_calls:
             owner = call["job"] if call["stream"] == "pods" else call["cronjob"]

@@ -18,6 +18,8 @@ from tracekit.answers.trace_model import (
     COLUMNS,
     FOREIGN_OWNER,
     KEYS,
+    QUEUE_STOPPED,
+    QUEUE_WAITS,
     REFUSED_CREATION,
     STREAMS,
     Facts,
@@ -169,7 +171,10 @@ _STREAMS = ", ".join(f"'{name}'" for name in STREAMS)
 #: Most Events tell of what the rows of objects tell better, and no rule asks for these.
 _EVENTS = (
     f"(stream <> 'events' OR involved_kind = 'Pod' OR reason IN ('{REFUSED_CREATION}', "
-    f"'{FOREIGN_OWNER}') OR (involved_kind = 'CronJob' AND event_type = 'Warning'))"
+    f"'{FOREIGN_OWNER}') OR (involved_kind = 'CronJob' AND event_type = 'Warning') "
+    "OR (involved_kind = 'PersistentVolumeClaim' AND event_type = 'Warning') "
+    f"OR (involved_kind = 'Job' AND reason = '{QUEUE_STOPPED}') "
+    f"OR (involved_kind = 'Workload' AND reason IN {QUEUE_WAITS}))"
 )
 
 

@@ -29,6 +29,8 @@ _SURE = 2
 MOST_DUE = 10_000
 #: So often the polling controller looks.
 _POLL_S = CRON_POLL_PERIOD_NS // NS_PER_S
+#: Upstream: pkg/controller/cronjob/cronjob_controllerv2.go; a start is made beside this Event.
+_MANY_MISSED = "TooManyMissedTimes"
 _LEASE = (
     "See whether the controller manager runs and leads (kubectl -n kube-system get lease "
     "kube-controller-manager -o yaml), and what its log says of the CronJob."
@@ -232,6 +234,7 @@ def _warned(facts: Facts, cron: CronJob) -> _Why | None:
     ]  # fmt: skip
     if not found:
         return None
+    found = [e for e in found if e.row["reason"] != _MANY_MISSED] or found
     event = max(found, key=lambda e: int(e.row["last_ns"] or e.at_ns))
     return _of_event(event)
 
@@ -255,6 +258,16 @@ def _of_event(event: State) -> _Why:
         )
     if reason == "UnknownTimeZone":
         return f"starts nothing: {message[:80]}", detail, UNREADABLE.todo, UNREADABLE
+    if reason == _MANY_MISSED:
+        return (
+            "has started nothing that was due, and more than 100 starts were missed",
+            detail,
+            (
+                "Since 1.21 the newest missed start is made all the same, whatever their number: "
+                f"{_LEASE[0].lower()}{_LEASE[1:]}"
+            ),
+            None,
+        )
     return f"starts nothing: its controller says {reason}", detail, None, None
 
 

@@ -12,6 +12,7 @@ from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.trace_model import Facts, Job, Pod, State
 from tracekit.answers.words import clock, counted, named
 from tracekit.base.kube.actors import controller_of
+from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.check.diff.cronjob import COLLECTED
 from tracekit.check.verdict import Judgement, Verdict
 
@@ -123,3 +124,25 @@ def _replaced(facts: Facts, job: Job) -> bool:
 def _of_cronjob(facts: Facts, job: Job) -> Sequence[Judgement]:
     """What replay said of the deletion as one of its CronJob's controller."""
     return [*facts.judgements.of_write((job.namespace, job.cronjob or ""), "job-delete", job.name)]
+
+
+def deleted_before(job: Job, pods: list[Pod]) -> list[Pod]:
+    """The pods whose deletion was asked for before the Job failed, which deletes what is left."""
+    target = job.last.true("FailureTarget") or job.failure or {}
+    failed_ns = int(target.get("last_transition_ns") or 0)
+    return [pod for pod in pods if 0 < _asked_ns(pod) < failed_ns]
+
+
+def _asked_ns(pod: Pod) -> int:
+    """When the deletion of a pod was asked for, to the second; 0 where it was not."""
+    row = pod.last.row
+    return int(row["deleted_ns"] or 0) - int(row["deletion_grace_s"] or 0) * NS_PER_S
+
+
+def deleted_by(pods: list[Pod]) -> str:
+    """Who deleted the first of them, where a request tells; else that nothing does."""
+    first = pods[0].first_at(lambda state: state.row["deleted_ns"] is not None)
+    if first is None or first.row["actor"] is None:
+        return ", by whom is not told"
+    who = controller_of(first.row["actor"], first.row["actor_agent"]) or first.row["actor"]
+    return f", by {who}"

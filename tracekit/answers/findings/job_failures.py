@@ -16,6 +16,7 @@ from tracekit.answers.endings import (
     init_failure,
     left_message,
 )
+from tracekit.answers.findings.cut_short import deleted_before, deleted_by
 from tracekit.answers.findings.pulls import PULL, unpulled, unpulled_case
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.refusals import Refusal, refusal_advice, refusal_of
@@ -129,7 +130,7 @@ def _failed(facts: Facts, job: Job) -> Case:
     if warning is not None and rule is OTHERWISE and warning.row["reason"] == "BackOff":
         rule, claim = EXITED, _RESTARTED
     case = _reported_by_pod(job, _case(job, rule, claim, end_ns, pods, reason), pods)
-    if warning is not None and rule in (OTHERWISE, EXITED):
+    if warning is not None:
         case = replace(case, detail=f"{case.detail}; {_quoted(warning)}")
     if case.todo is None:
         case = replace(case, todo=_todo(job, case.rule, pods))
@@ -330,6 +331,8 @@ def _by_exit_codes(job: Job, reason: str, dead: list[Pod]) -> tuple[Rule, str]:
     if inits:
         code = coded(int(inits[0]["exit_code"]))
         return EXITED, f"failed: init container {inits[0]['name']} ended with exit code {code}"
+    if not alone and (taken := deleted_before(job, dead)):
+        return OTHERWISE, f"failed: its pods were deleted while they ran{deleted_by(taken)}"
     if by_limit and any(s.number("restarts") for p in job.pods for s in p.states):
         return EXITED, _RESTARTED
     return OTHERWISE, f"failed ({reason})"
@@ -463,6 +466,11 @@ def _todo(job: Job, rule: Rule, pods: list[Pod]) -> str | None:
         return (
             f"Read the logs of their pods: kubectl get pods -n {job.namespace} "
             f"-l job-name={job.name}"
+        )
+    if rule is OTHERWISE and pods and deleted_before(job, pods):
+        return (
+            "See who deletes its pods: an audit log tells (`tracekit import audit`). They have no "
+            "DisruptionTarget, which drains and taints leave; raise backoffLimit if it must go on."
         )
     if rule is OTHERWISE and not pods:
         keep = "" if never else " restartPolicy Never keeps failed pods; OnFailure's are deleted."

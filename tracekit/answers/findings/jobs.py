@@ -23,6 +23,7 @@ from tracekit.answers.findings.uncounted import (
     uncounted_case,
     waits_for_its_turn,
 )
+from tracekit.answers.findings.unplaced import autoscaler, claims
 from tracekit.answers.findings.vanished import VANISHED, vanished
 from tracekit.answers.holders import holder_of
 from tracekit.answers.model import Case, Rule, Severity
@@ -206,7 +207,7 @@ def _unplaced(facts: Facts, job: Job, live: list[Pod]) -> Iterator[Case]:
         since_ns,
         as_of_ns,
         f"{named([p.name for p, _, _ in found])} since {clock(since_ns)} "
-        f"(as of {clock(as_of_ns)}): {message}{_autoscaler(facts, pod)}",
+        f"(as of {clock(as_of_ns)}): {message}{autoscaler(facts, pod)}",
         job.cronjob,
         evidence={"pods": [p.name for p, _, _ in found], "message": message},
         todo=of_scheduler(message),
@@ -226,8 +227,9 @@ def _not_begun(facts: Facts, job: Job, spells: Spells) -> Case:
         why, thread = "an earlier Job of its name holds it up", bug.thread
         todo, detail = bug.remedy, f"{detail}; hit is {bug.who}"
     if "no node takes" in why:
-        todo, more = of_scheduler(detail), _autoscaler(facts, job.pods[0])
-        detail += more
+        pod = job.pods[0]
+        todo = of_scheduler(detail)
+        detail += autoscaler(facts, pod) + claims(facts, job, pod)
     elif job.pods:
         todo = (
             f"The kubelet's Events tell more: kubectl describe pod -n {job.namespace} "
@@ -253,16 +255,6 @@ _NO_POD = (
     "See whether the controller manager runs and leads (kubectl -n kube-system get lease "
     "kube-controller-manager -o yaml), and what its log says of the Job."
 )
-
-
-def _autoscaler(facts: Facts, pod: Pod) -> str:
-    """What an autoscaler says of the pod that no node takes."""
-    text = [
-        str(event.row["message"])
-        for event in facts.events_of_pod(pod)
-        if event.row["reason"] in ("NotTriggerScaleUp", "FailedScaleUp")
-    ]
-    return f"; autoscaler: {shortened(text[-1])}" if text else ""
 
 
 #: For so long at most what the controller remembers of a Job holds up one of its name: upstream's
@@ -308,6 +300,13 @@ def _suspended(facts: Facts, job: Job) -> Case:
         f"{since}; known by its {'owner' if holder.what == 'its owner' else 'label'}",
         since_ns,
     )
+    if said := facts.queue_words.get((job.namespace, job.name)):
+        row = said[-1].row
+        case = replace(
+            case,
+            detail=f"{case.detail}; Event {row['reason']} of {row['involved_kind']} "
+                   f"{row['involved_name']}: {shortened(str(row['message'] or ''))}",
+        )  # fmt: skip
     todo = (
         f"`{holder.look}` says what it waits for. Do not set spec.suspend yourself: {holder.name} "
         "sets it back."

@@ -1,0 +1,41 @@
+"""What others than the scheduler say of a pod that no node takes: autoscalers, its claims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tracekit.answers.trace_model import Facts, Job, Pod
+from tracekit.answers.words import shortened
+
+
+def claims(facts: Facts, job: Job, pod: Pod) -> str:
+    """What Events say of the claims that a pod which no node takes waits for."""
+    spec = pod.last.spec if pod.last.spec.get("volumes") else _pod_spec(job)
+    for volume in spec.get("volumes") or ():
+        named = (volume.get("persistentVolumeClaim") or {}).get("claimName")
+        said = facts.claim_events.get((job.namespace, str(named)), ())
+        if said:
+            row = said[-1].row
+            return f"; claim {named}: {row['reason']}: {shortened(str(row['message'] or ''))}"
+    return ""
+
+
+def _pod_spec(job: Job) -> Mapping[str, Any]:
+    found = (job.spec.get("template") or {}).get("spec")
+    return found if isinstance(found, Mapping) else {}
+
+
+#: Karpenter's words of a FailedScheduling of its own (its pkg/controllers/provisioning/scheduling).
+_KARPENTER = "Failed to schedule pod"
+
+
+def autoscaler(facts: Facts, pod: Pod) -> str:
+    """What an autoscaler says of the pod that no node takes."""
+    text = [
+        str(event.row["message"])
+        for event in facts.events_of_pod(pod)
+        if event.row["reason"] in ("NotTriggerScaleUp", "FailedScaleUp")
+        or str(event.row["message"] or "").startswith(_KARPENTER)
+    ]
+    return f"; autoscaler: {shortened(text[-1])}" if text else ""
