@@ -50,7 +50,7 @@ def found_in(entries: list[dict[str, Any]], place: Path) -> list[Finding]:
             "unable to create new content in namespace a because it is being terminated",
             Refusal.NAMESPACE_TERMINATING,
         ),
-        ("etcdserver: request timed out", Refusal.OTHER),
+        ("etcdserver: request timed out", Refusal.NO_ANSWER),
     ],
 )
 def test_a_message_says_what_stood_against_it(message: str, refusal: Refusal) -> None:
