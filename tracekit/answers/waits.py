@@ -188,10 +188,10 @@ def _by_mounts(facts: Facts, pod: Pod) -> PodWait | None:
         return None
     # That the kubelet's wait timed out is what follows from another Event, where one tells why.
     why = [e for e in events if not any(w in str(e.row["message"]) for w in _TIMED_OUT)]
-    told = (why or events)[-1].row
+    latest = (why or events)[-1].row
     since_ns = min(int(e.row["first_ns"] or e.at_ns) for e in events)
     return PodWait(
-        pod, Wait.MOUNT, "", str(told["reason"]), str(told["message"] or ""), since_ns,
+        pod, Wait.MOUNT, "", str(latest["reason"]), str(latest["message"] or ""), since_ns,
         Evidence.EVENT,
     )  # fmt: skip
 
