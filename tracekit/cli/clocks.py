@@ -70,7 +70,7 @@ def write_clocks(times: Timed, out: TextIO) -> None:
             write_line(f"by the Date of {answers}: {least} to {most} of the API server's", out)
     if clock.servers_apart_ns:
         apart = _seconds(clock.servers_apart_ns)
-        write_line(f"clocks of API servers are {apart:g} s apart, or more", out)
+        write_line(f"clocks of API servers are {apart:g} s apart, or requests took as long", out)
     others = list(_others(times))
     if others:
         out.write("\n")

@@ -44,7 +44,7 @@ _NOBODY: Final = pa.scalar("", pa.string())
 _COLUMNS: Final = (
     "seq", "rv", "recv_ns", "stream", "type", "namespace", "name", "uid", "created_ns",
     "deleted_ns", "deletion_grace_s", "renew_ns", "synthesized", "not_before_ns", "gap_until_ns",
-    "managers", "node_name", "containers", "holder",
+    "managers", "node_name", "containers", "holder", "start_ns", "completion_ns",
 )  # fmt: skip
 
 
@@ -215,7 +215,10 @@ def _add(rows: Arrivals, shown: pa.RecordBatch, newest: _Newest) -> None:
     of_lease = pc.if_else(leads, holder, pc.if_else(of_node, name, _NOBODY))
     writer = pc.if_else(pod, node, of_lease)
     ran = pc.if_else(pc.equal(node, _NOBODY), _NEVER, _times(shown["ran_ns"]))
-    written = pc.if_else(pod, ran, pc.if_else(pc.or_(leads, of_node), renewed, _NEVER))
+    leased = pc.if_else(pc.or_(leads, of_node), renewed, _NEVER)
+    of_status = _times(pc.max_element_wise(shown["start_ns"], shown["completion_ns"]))
+    by_manager = pc.if_else(_is(stream, "jobs"), of_status, leased)
+    written = pc.if_else(pod, ran, by_manager)
     gone = _is(shown["type"], RowType.DELETED)
     own, first_ns = newest.take(
         _texts(shown["uid"]).to_pylist(), server_ns, _longs(written), gone.to_pylist()

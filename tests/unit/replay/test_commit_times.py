@@ -72,6 +72,7 @@ def _timed(rows: Sequence[Arrival], *, offset_ns: int = 0, ahead_ns: int | None 
 
 
 EVERY_SECOND = [BEGIN_NS + number * S + 17 * number for number in range(40)]
+EVERY_HALF_SECOND = [BEGIN_NS + number * S // 2 + 17_000_000 * number for number in range(80)]
 times = st.lists(st.integers(0, 60 * S), min_size=10, max_size=60, unique=True).map(
     lambda offsets: [BEGIN_NS + each for each in sorted(offsets)]
 )
@@ -225,6 +226,61 @@ def test_api_servers_whose_clocks_differ_are_told_apart(ahead_s: int) -> None:
     found = _timed(rows)
     assert abs(found.clock.servers_apart_ns - ahead_s * S) <= 3 * S
     assert found.written_ns == {}
+
+
+def _slow(rows: Sequence[Arrival], took_s: int, *, every: int) -> list[Arrival]:
+    """The same, where every so-many-th pod's creation took so long from its time to its commit."""
+    return [
+        row._replace(
+            server_ns=ServerNs(row.server_ns - took_s * S),
+            created_ns=ServerNs(row.created_ns - took_s * S),
+        )
+        if row.created_ns and row.rv % every == 0
+        else row
+        for row in rows
+    ]
+
+
+def test_a_request_that_took_seconds_is_no_other_servers_clock() -> None:
+    """It contradicts all that was written meanwhile, and is one row."""
+    commits_ns = [BEGIN_NS + number * S // 10 for number in range(200)]
+    found = _timed(_slow(_record(commits_ns, leases=False), 3, every=150))
+    assert found.clock.servers_apart_ns == 0
+    assert abs(found.clock.epochs[0].ahead_ns) < S // 20
+
+
+def _with_statuses(rows: Sequence[Arrival], ahead_ns: int = 0) -> list[Arrival]:
+    """The same, each pod followed by a status with a time of the manager's clock."""
+    found = []
+    for row in rows:
+        found.append(row._replace(rv=2 * row.rv))
+        at_ns = row.recv_ns + 20 * PROMPT_NS
+        told = Arrival(
+            0,
+            2 * row.rv + 1,
+            at_ns,
+            "jobs",
+            watched=True,
+            written_ns=_cut(at_ns - 15 * PROMPT_NS + ahead_ns),
+        )
+        found.append(told)
+    return found
+
+
+@pytest.mark.parametrize("ahead_s", [-5, 0, 5])
+def test_without_leases_statuses_tell_the_managers_clock(ahead_s: int) -> None:
+    """Where many requests took seconds, API servers' times do not tell which clock is whose."""
+    rows = _slow(_record(EVERY_HALF_SECOND, leases=False), 3, every=4)
+    clock = _timed(_with_statuses(rows, ahead_s * S)).clock
+    assert clock.servers_apart_ns >= 2 * S
+    assert abs(clock.epochs[0].ahead_ns + ahead_s * S) < S // 10
+    assert clock.epochs[0].evidence == "the times in statuses of Jobs"
+
+
+def test_statuses_that_fit_the_api_servers_clock_change_nothing() -> None:
+    rows = _record(EVERY_HALF_SECOND, leases=False)
+    clock = _timed(_with_statuses(rows)).clock
+    assert clock.epochs[0].evidence == "the API server's times"
 
 
 def test_a_lone_time_of_a_client_is_dropped() -> None:

@@ -30,11 +30,13 @@ from tracekit.check.replay.instants import JudgedNs, RecordedNs, ServerNs
 from tracekit.check.replay.other_clocks import (
     KUBELET,
     MANAGER,
+    STATUSES,
+    TELLING_NS,
     OtherClock,
     WrittenTimes,
     least,
-    outliers,
 )
+from tracekit.check.replay.servers_apart import servers_apart_ns
 
 #: A row counts as late from then on: streams come side by side.
 LATE_NS: Final = NS_PER_S
@@ -198,10 +200,11 @@ class Arrivals:
         written_ns: Sequence[int],
     ) -> None:
         """Take in rows; the columns are the fields of `Arrival`."""
-        others = zip(watched, renewed_ns, writer, written_ns, strict=True)
-        for row, (was_watched, is_lease, name, at_ns) in enumerate(others, len(self)):
+        others = zip(watched, renewed_ns, stream, writer, written_ns, strict=True)
+        for row, (was_watched, is_lease, of, name, at_ns) in enumerate(others, len(self)):
             if at_ns and was_watched:
-                self.others.add(row, MANAGER if is_lease else KUBELET, name, at_ns)
+                kind = MANAGER if is_lease else STATUSES if of == "jobs" else KUBELET
+                self.others.add(row, kind, name, at_ns)
         self.streams += [name for name in dict.fromkeys(stream) if name not in self.streams]
         numbers = {name: number for number, name in enumerate(self.streams)}
         self.seq.extend(seq)
@@ -240,10 +243,11 @@ def timed(rows: Arrivals, compared: Sequence[str], ahead_ns: int | None = None) 
     in_parts = _in_parts(by_rv, [first for first, _ in parts])
     for order, api in zip(in_parts, of_servers, strict=True):
         _without_contradicting(rows, order, api)
-    apart_ns = _servers_apart(rows, by_rv)
+    apart_ns = servers_apart_ns(by_rv, rows.server_ns, rows.created_ns)
     if apart_ns > _SKEW_MAX_NS:
         return Timed()
     epochs, api_ns = list[Epoch](), list[int | None]()
+    statuses = rows.others.of(STATUSES)
     set_ns = [
         sum(note.step_ns for note in noted[first]) if first in noted else None for first, _ in parts
     ]
@@ -254,8 +258,13 @@ def timed(rows: Arrivals, compared: Sequence[str], ahead_ns: int | None = None) 
         own_ns = None if api is None else api + apart_ns
         if said is not None and not apart_ns:
             own_ns = said.nearest(own_ns)
-        managers_ns = _ahead_of_manager(rows, order)
-        of = _Ahead(managers_ns, own_ns, by_date=said is not None and not apart_ns)
+        of = _Ahead(
+            _ahead_of_manager(rows, order),
+            own_ns,
+            _ahead_by_statuses(rows, order, statuses),
+            apart_ns,
+            by_date=said is not None and not apart_ns,
+        )
         before = epochs[-1] if epochs else None
         epochs.append(_epoch_of(rows, part, of, before, step_ns))
         api_ns.append(own_ns)
@@ -313,24 +322,6 @@ def _in_parts(by_rv: Sequence[int], firsts: Sequence[int]) -> list[list[int]]:
     for row in by_rv:
         found[bisect_right(firsts, row) - 1].append(row)
     return found
-
-
-def _servers_apart(rows: Arrivals, by_rv: Sequence[int]) -> int:
-    """So far do API servers' clocks differ: an object came into being after a later time was set.
-
-    Times that contradict all around them are clients' own.
-    """
-    found: list[int] = []
-    created_ns = 1 << 62
-    for row in reversed(by_rv):
-        server_ns = rows.server_ns[row]
-        if server_ns - created_ns >= 2 * _UNIT_NS:
-            found.append(server_ns - created_ns)
-        if rows.created_ns[row]:
-            created_ns = min(created_ns, rows.created_ns[row])
-    found.sort(reverse=True)
-    dropped = outliers(found)
-    return found[dropped] if len(found) > dropped else 0
 
 
 def _without_contradicting(rows: Arrivals, order: Sequence[int], api_ns: int | None) -> None:
@@ -397,8 +388,21 @@ class _Ahead(NamedTuple):
     """How far the recorder's clock was ahead of others in a part of the record."""
 
     of_manager_ns: int | None
-    of_servers_ns: int | None
+    of_servers_ns: int | None  # of the one whose clock is farthest behind
+    by_statuses_ns: int | None  # of the manager's, as these tell it
+    apart_ns: int  # of the servers' clocks
     by_date: bool  # whether a Date tells it, too
+
+    @property
+    def differing_ns(self) -> int | None:
+        """Of the manager's clock, where the statuses tell that it is not the API server's."""
+        told_ns = self.by_statuses_ns
+        if self.of_servers_ns is None or told_ns is None:
+            return told_ns
+        least_ns = self.of_servers_ns - self.apart_ns
+        nearest_ns = min(max(told_ns, least_ns), self.of_servers_ns)
+        known = self.apart_ns or abs(told_ns - nearest_ns) > TELLING_NS
+        return told_ns if known else None
 
 
 def _epoch_of(
@@ -415,6 +419,8 @@ def _epoch_of(
     first, end = part
     if of.of_manager_ns is not None:
         return _epoch(rows, first, end, of.of_manager_ns, "the controller manager's Lease")
+    if of.differing_ns is not None:
+        return _epoch(rows, first, end, of.differing_ns, "the times in statuses of Jobs")
     if of.of_servers_ns is not None:
         evidence = "the API server's times and Dates" if of.by_date else "the API server's times"
         return _epoch(rows, first, end, of.of_servers_ns, evidence)
@@ -438,6 +444,23 @@ def _ahead_of_manager(rows: Arrivals, order: Sequence[int]) -> int | None:
         if rows.renewed_ns[row] and rows.watched[row]:
             off_ns.append(hi_ns - rows.renewed_ns[row])
     return min(off_ns) if len(off_ns) >= _RENEWALS_MIN else None
+
+
+def _ahead_by_statuses(
+    rows: Arrivals, order: Sequence[int], statuses: Mapping[int, int]
+) -> int | None:
+    """So far ahead of the manager's clock, as the statuses of Jobs tell; None: too few do.
+
+    `statuses`: by row, a time that its status showed first, in whole seconds.
+    """
+    off_ns = list[int]()
+    hi_ns = 1 << 62
+    for row in reversed(order):
+        if not rows.contradicting[row]:
+            hi_ns = min(hi_ns, rows.recv_ns[row])
+        if row in statuses:
+            off_ns.append(hi_ns - statuses[row])
+    return least(off_ns) - _UNIT_NS // (len(off_ns) + 1) if len(off_ns) >= _DATED_MIN else None
 
 
 def _ahead_of_servers(rows: Arrivals, first: int, end: int) -> int | None:

@@ -43,6 +43,8 @@ class OtherClock(Struct, frozen=True):
 
 KUBELET: Final = "kubelet"
 MANAGER: Final = "controller manager"
+#: The manager's too, in whole seconds: whoever leads writes the statuses of Jobs.
+STATUSES: Final = "statuses of Jobs"
 
 
 @dataclass
@@ -69,11 +71,20 @@ class WrittenTimes:
             seen_ns[writer].append(committed_ns[row])
         for (kind, name), number in self.writers.items():
             times = off_ns[number]
-            if len(times) >= TIMES_MIN:
+            if len(times) >= TIMES_MIN and kind != STATUSES:
                 cut_ns = NS_PER_S // (len(times) + 1) if kind == KUBELET else 0
                 seen = seen_ns[number]
                 span = JudgedNs(min(seen)), JudgedNs(max(seen))
                 yield OtherClock(kind, name, *span, cut_ns - least(times), len(times))
+
+    def of(self, kind: str) -> dict[int, int]:
+        """The times of a kind, by row."""
+        numbers = {number for (of, _), number in self.writers.items() if of == kind}
+        return {
+            row: at_ns
+            for row, at_ns, writer in zip(self.row, self.at_ns, self.writer, strict=True)
+            if writer in numbers
+        }
 
     def placed(self, kind: str, shown_ns: Sequence[int]) -> dict[int, int]:
         """By row, the time in it on the clock that rows were shown by, no earlier than it was.
@@ -102,6 +113,6 @@ def least(off_ns: Sequence[int]) -> int:
     return next(each_ns for each_ns in ordered if trusted_ns - each_ns <= NS_PER_S)
 
 
-def outliers(times: Sequence[int]) -> int:
+def outliers(times: Sequence[object]) -> int:
     """How many of so many times may contradict all others, and be dropped for that."""
     return max(_OUTLIERS, len(times) // _OUTLIERS_SHARE)
