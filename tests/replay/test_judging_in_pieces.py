@@ -12,6 +12,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from msgspec.structs import replace
 
 from tests.replay.test_planted_lies import planted
 from tests.support.traces import TRACES, import_log
@@ -19,6 +20,8 @@ from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.check.diff.key_queue import FirstWrite
 from tracekit.check.diff.lateness import Pace, Positions, Process, Service, Services
 from tracekit.check.diff.trace import judge_groups as judge_groups_of
+from tracekit.check.replay.instants import RecordedNs
+from tracekit.check.replay.recorder_clock import Epoch, RecorderClock
 from tracekit.check.verdict import Judgement
 from tracekit.judge.judged import Asked, Judge, resolve_era
 from tracekit.judge.rolling import ROW_COLUMNS, SETTLED_NS, RollingJudge
@@ -113,6 +116,22 @@ def test_a_growing_record_gets_the_verdicts_of_the_whole(
     assert said(early + rest) == said(
         judge_of(reader).report(Asked(controllers=("job", "ttl"))).judgements
     )
+
+
+def test_what_a_clock_hid_until_it_was_known_is_judged_by_it_then(tmp_path: Path) -> None:
+    """Jobs of which all is not said yet are searched again, and the rest by the right clock."""
+    reader = import_log(TRACES / "v1.36.3-all" / "watch.jsonl.zst", tmp_path / "t", "v1.36.3-all")
+    judge, rows = judge_of(reader), reader.table(ROW_COLUMNS)
+    wrong = RecorderClock((Epoch(0, RecordedNs(0), RecordedNs(1 << 62), 7 * NS_PER_S),))
+    rolling, half = RollingJudge(judge.era), rows.num_rows * 9 // 10
+    rolling.feed(rows.slice(0, half))
+    before = rolling.judgements(replace(judge.run_context, clock=wrong))
+    rolling.feed(rows.slice(half))
+    after = [*rolling.judgements(judge.run_context), *rolling.close(judge.run_context)]
+    known = {(j.object, j.action, j.resource_version, j.subject) for j in before}
+    assert any(j.divergent for j in before)
+    wanted = said(judge.report(Asked(controllers=("job", "ttl"))).judgements)
+    assert said(after) == Counter({of: n for of, n in wanted.items() if of[:4] not in known})
 
 
 def test_a_lie_in_a_growing_record_is_told(lied: TraceReader, whole: Judge) -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from tests.lies import plant
 from tests.support.traces import TRACES, import_log, json_lines
+from tests.support.views import offset
 from tracekit.answers.findings.divergences import rule_of
 from tracekit.answers.trace_model import Facts
 from tracekit.base.kube.leases import LEASE_DURATION_NS
@@ -313,3 +314,36 @@ def test_what_is_old_when_it_is_first_judged_is_told_once() -> None:
     live.feed(jobs_at(live.now_ns + 3 * WINDOW_NS))
     assert [n for n in live.judge() if n.id >= "TK2"]
     assert live.judge() == []
+
+
+@cache
+def lied_by(ahead_s: float) -> TraceReader:
+    """The same record as a recorder had it whose clock was ahead by so much."""
+    text = lied().path.with_name("watch.jsonl").read_bytes()
+    rows = [orjson.loads(line) for line in text.splitlines()]
+    folder = Path(mkdtemp(prefix="tracekit-test-"))
+    (folder / "watch.jsonl").write_bytes(
+        b"".join(orjson.dumps(row) + b"\n" for row in offset(rows, random.Random(), by_s=ahead_s))
+    )
+    return import_log(folder / "watch.jsonl", folder / "trace", NAME)
+
+
+@pytest.mark.parametrize("ahead_s", [-0.3, 5])
+def test_a_recorders_clock_that_is_off_changes_nothing_while_it_grows(ahead_s: float) -> None:
+    """Else a clock 0.3 s behind makes what is in time early."""
+    reader = lied_by(ahead_s)
+    whole = Judge(reader, resolve_era(reader, None, None)).report().divergences
+    live = LiveJudge(reader.header, resolve_era(reader, None, None))
+    table = reader.table(NAMES)
+    told: list[News] = []
+    for start in range(0, table.num_rows, 200):
+        live.feed(table.slice(start, 200))
+        told += live.judge()
+    early = {(n.id, n.name) for n in told if n.id < "TK2"}
+    told += live.judge(last=True)
+    wanted = sorted((rule_of(j).id, j.object.name, j.time_ns) for j in whole)
+    assert sorted((n.id, n.name, n.at_ns) for n in told if n.id < "TK2") == wanted
+    assert early
+    assert [(of, name, at_ns - round(ahead_s * S)) for of, name, at_ns in wanted] == sorted(
+        (n.id, n.name, n.at_ns) for news in grown() for n in news if n.id < "TK2"
+    )

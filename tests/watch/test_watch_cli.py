@@ -14,7 +14,7 @@ from prometheus_client import generate_latest
 from prometheus_client.core import CollectorRegistry
 
 from tests.support.traces import TRACES, import_log
-from tests.watch.test_live import lied
+from tests.watch.test_live import lied, lied_by
 from tracekit.answers.findings.divergences import rule_of
 from tracekit.answers.model import Severity
 from tracekit.base.errors import TracekitError
@@ -41,6 +41,26 @@ def test_a_record_is_told_line_by_line() -> None:
     told = [json.loads(line) for line in result.stdout.splitlines()]
     assert {"TK126", "TK136"} <= {one["id"] for one in told}
     assert all(one["schema_version"] == 1 for one in told)
+
+
+@pytest.mark.parametrize("ahead_s", [-0.3, 5])
+def test_it_says_what_replay_says_whatever_the_recorders_clock_showed(ahead_s: float) -> None:
+    trace = str(lied_by(ahead_s).path)
+    told = map(json.loads, invoke(trace, "--once", "-o", "jsonl").stdout.splitlines())
+    words = ["replay", trace, "--diff", "-o", "json"]
+    document = json.loads(CliRunner().invoke(cli, words, standalone_mode=False).stdout)
+    wanted = sorted(
+        (
+            said["object"]["name"],
+            said["time"],
+            f"{said['subject']}, resourceVersion {said['resource_version']}: {said['why']}",
+        )
+        for said in document["divergences"]
+    )
+    assert wanted
+    assert wanted == sorted(
+        (one["object"]["name"], one["time"], one["why"]) for one in told if one["id"] < "TK2"
+    )
 
 
 @pytest.mark.parametrize(

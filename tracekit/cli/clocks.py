@@ -8,8 +8,9 @@ from typing import Any, Final, TextIO
 
 from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.check.replay.clock_notes import Dated
-from tracekit.check.replay.commit_times import Epoch, Timed
+from tracekit.check.replay.commit_times import Timed
 from tracekit.check.replay.other_clocks import MANAGER, OtherClock
+from tracekit.check.replay.recorder_clock import BY_USER, Epoch
 from tracekit.report.table import counted, write_line
 
 _MS: Final = NS_PER_S // 1_000
@@ -113,7 +114,7 @@ def _sentence(epoch: Epoch) -> str:
     if not epoch.evidence:
         return _UNKNOWN
     off_s = _seconds(epoch.ahead_ns)
-    if epoch.evidence == "--clock-offset":
+    if epoch.evidence == BY_USER:
         return f"{_off(epoch.ahead_ns)}, as {epoch.evidence} says"
     way = "or more behind" if off_s < 0 else "or less ahead"
     return f"{abs(off_s):.3f} s {way}, by {epoch.evidence}; taken as that"

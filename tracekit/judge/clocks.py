@@ -23,16 +23,22 @@ from tracekit.base.kube.leases import (
 )
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.check.replay.clock_notes import ClockNote
-from tracekit.check.replay.commit_times import Arrivals, Epoch, RecorderClock, Timed, timed
+from tracekit.check.replay.commit_times import Arrivals, Timed, timed
 from tracekit.check.replay.instants import JudgedNs, RecordedNs, ServerNs
+from tracekit.check.replay.recorder_clock import Epoch, RecorderClock
 from tracekit.check.verdict import Assumption, Judgement
-from tracekit.judge.stream_lag import AT_A_TIME, STREAMS
 from tracekit.trace.format.model import CLOCKS, STATE_TYPES, RowType
 from tracekit.trace.reading.groups import Group
 from tracekit.trace.reading.reader import TraceReader
 
+#: The streams whose rows are asked whether they came late.
+STREAMS: Final = ("jobs", "pods", "cronjobs")
+#: Rows that are Python objects at a time, whatever is read of a record as a whole.
+AT_A_TIME: Final = 10_000
 #: The streams of one store: their revisions are ordered.
 _STORE: Final = (*STREAMS, "leases", "namespaces")
+#: The streams that tell of times.
+TELLING: Final = (*_STORE, "events", CLOCKS)
 #: Events may lie in another store: so many tell whether these do.
 _EVENTS_MIN: Final = 3
 #: One in so many may be newer than all else: the last ones.
@@ -284,12 +290,19 @@ def on_clock(groups: Iterable[Group], clock: RecorderClock) -> Iterator[Group]:
         yield replace(group, window=judged)
 
 
-def table_on_clock(table: pa.Table, clock: RecorderClock) -> pa.Table:
-    """The same rows with their receive times on the clock that is judged on."""
-    if clock.is_right or "recv_ns" not in table.column_names:
+def table_on_clock(
+    table: pa.Table, clock: RecorderClock, before: RecorderClock | None = None
+) -> pa.Table:
+    """The same rows with their receive times on the clock that is judged on.
+
+    `before`: what they had been put on that clock by, where they were.
+    """
+    is_right = clock.is_right and (before is None or before.is_right)
+    if is_right or "recv_ns" not in table.column_names:
         return table
-    ahead = _ahead(table, clock.epochs)
-    times = pc.subtract(table["recv_ns"], ahead)
+    times = pc.subtract(table["recv_ns"], _ahead(table, clock.epochs))
+    if before is not None:
+        times = pc.add(times, _ahead(table, before.epochs))
     place = table.column_names.index("recv_ns")
     return table.set_column(place, table.schema.field("recv_ns"), times)
 
@@ -311,7 +324,7 @@ def coverage_on_clock(coverage: Coverage, clock: RecorderClock) -> Coverage:
 
 def _ahead(table: pa.Table, epochs: tuple[Epoch, ...]) -> Any:
     """How far the recorder's clock was ahead at each row."""
-    ahead: Any = pa.scalar(epochs[0].ahead_ns, pa.int64())
+    ahead: Any = pa.scalar(epochs[0].ahead_ns if epochs else 0, pa.int64())
     for epoch in epochs[1:]:
         later = pc.greater_equal(table["seq"], epoch.from_seq)
         ahead = pc.if_else(later, pa.scalar(epoch.ahead_ns, pa.int64()), ahead)

@@ -299,7 +299,7 @@ def judge_cron_jobs(reader: TraceReader, era: Era, run_context: RunContext) -> l
     """The CronJob controller's part alone, of a record that grows, as the context knows it."""
     runner = CronRunner(CronJobEra.of(era), load_zone(era.process_zone))
     judge = CronJobJudge(runner, run_context.watching("jobs", "cronjobs"))
-    groups = judge.passing(reader.groups(COLUMNS))
+    groups = judge.passing(on_clock(reader.groups(COLUMNS), run_context.clock))
     for history in histories(groups, None, run_context.written_ns):
         judge.job(history)
     return judge.report()

@@ -14,6 +14,10 @@ certain when its write is older than `settled_after_ns` and so are the rows that
 otherwise; a divergence is never said before that. An action that never came is said when what
 others were given meanwhile proves it; if it comes after all, it is said to be late.
 
+Rows are put on the clock that they are judged on by what the context of each call proves of the
+recorder's; judgements lie on it. Where it turns out to have been off otherwise,
+what was found is let go of, and nothing follows any more from how long anything took until then.
+
 What is kept is the rows of the Jobs that are still there, as Arrow has them, and some hundred bytes
 for each sync of the last minutes (`PAST_NS`). Of a Job at which nothing happens nothing else is
 kept; one that is deleted is forgotten once all is said of it.
@@ -37,8 +41,11 @@ from tracekit.check.diff.trace import judge_groups, recheck
 from tracekit.check.diff.ttl import TtlJudge, TtlOfKey, ttl_of_key
 from tracekit.check.replay.feed import COLUMNS, RowGroup
 from tracekit.check.replay.history import History
+from tracekit.check.replay.instants import JudgedNs
+from tracekit.check.replay.recorder_clock import RecorderClock
 from tracekit.check.replay.run_context import Outage, RunContext
 from tracekit.check.verdict import Judgement, Verdict, in_order
+from tracekit.judge.clocks import table_on_clock
 from tracekit.ports.ttl.controller import NoFinishTimeError, expires_at_ns, needs_cleanup
 from tracekit.trace.format.schema import SORT_KEYS
 from tracekit.trace.reading.groups import groups_of
@@ -54,6 +61,8 @@ SETTLED_NS: Final = 30 * NS_PER_S
 PAST_NS: Final = 600 * NS_PER_S
 #: Fewer rows are not worth making their tables anew.
 _FEW_ROWS: Final = 32_768
+#: What was found by a clock that was off by less stands: two rows may come so much closer together.
+_OFF_NS: Final = NS_PER_S // 10
 #: A Job at which nothing happens is looked at again after so long, then after twice as long, …
 _FIRST_LOOK_NS: Final = 60 * NS_PER_S
 _LAST_LOOK_NS: Final = 3600 * NS_PER_S
@@ -103,6 +112,14 @@ class RollingJudge:
         self._forgotten = 0
         self._held_rows = _FEW_ROWS
         self._now_ns = 0
+        #: The recorder's: by which rows lie on the one that is judged on, and what was found does.
+        self._clock = RecorderClock()
+        self._found_by: RecorderClock | None = None  # None: nothing was found yet
+
+    @property
+    def now_ns(self) -> int:
+        """The time of the latest row, on the clock that is judged on."""
+        return self._now_ns
 
     @property
     def rows(self) -> int:
@@ -118,8 +135,9 @@ class RollingJudge:
         """Take in rows with `ROW_COLUMNS`, in order of arrival; each only once."""
         if not rows.num_rows:
             return
+        rows = table_on_clock(rows.select(list(ROW_COLUMNS)), self._clock)
         self._now_ns = max(self._now_ns, pc.max(rows["recv_ns"]).as_py() or 0)
-        rows = _of_jobs(rows.select(list(ROW_COLUMNS)))
+        rows = _of_jobs(rows)
         if not rows.num_rows:
             return
         self._tables.append(rows)
@@ -144,6 +162,7 @@ class RollingJudge:
 
         `run_context` is that of the record so far: its outages, and no end but the last row.
         """
+        self._take(run_context.clock)
         context = replace(run_context, end_ns=self._now_ns)
         certain_ns = self._now_ns - self._settled_after_ns
         self._judge(context, certain_ns)
@@ -159,10 +178,40 @@ class RollingJudge:
 
     def close(self, run_context: RunContext) -> list[Judgement]:
         """The rest, by time, with what the record ends without."""
+        self._take(run_context.clock)
         self._judge(run_context, None)
         return in_order(
             judgement for known, judgement in self._settled(run_context) if _say(known, judgement)
         )
+
+    # The recorder's clock.
+
+    def _take(self, clock: RecorderClock) -> None:
+        """Put all on the clock that is judged on by what is known of the recorder's now."""
+        before, self._clock = self._clock, clock
+        if not _off_ns(before, clock):
+            return
+
+        def moved_ns(at_ns: int) -> int:
+            return clock.judged_ns(before.recorded_ns(JudgedNs(at_ns)))
+
+        self._tables = [table_on_clock(table, clock, before) for table in self._tables]
+        self._now_ns = moved_ns(self._now_ns)
+        is_off = self._found_by is not None and _off_ns(self._found_by, clock) >= _OFF_NS
+        for known in (*self._known.values(), self._misnamed):
+            known.last_ns = moved_ns(known.last_ns)
+            known.resting_since_ns = known.resting_since_ns and moved_ns(known.resting_since_ns)
+            known.open_ns = None if known.open_ns is None else moved_ns(known.open_ns)
+            known.look_ns = None if known.look_ns is None else moved_ns(known.look_ns)
+            if is_off and known.timing is not _NOTHING:
+                known.judgements, known.timing, known.ttl = [], _NOTHING, TtlOfKey()
+                known.open_ns = known.open_ns or known.last_ns
+        if is_off:
+            self._found_by = clock
+            self._past, self._past_ttl = CrossKeyTiming(), CrossKeyTiming("ttl")
+            for past in (self._past, self._past_ttl):
+                past.forget(self._now_ns)
+            self._forgot_ns = self._now_ns
 
     # Searching.
 
@@ -183,6 +232,7 @@ class RollingJudge:
         }
         if not wanted:
             return
+        self._found_by = self._found_by or self._clock
         context, ttl_context = run_context.watching("jobs", "pods"), run_context.watching("jobs")
         for judged in judge_groups(self._groups(wanted), self._rules, context, wanted):
             history = judged.replay.history
@@ -266,6 +316,12 @@ class RollingJudge:
             self._forgot_ns = certain_ns - PAST_NS
             self._past.forget(self._forgot_ns)
             self._past_ttl.forget(self._forgot_ns)
+
+
+def _off_ns(before: RecorderClock, clock: RecorderClock) -> int:
+    """The most by which two offsets of a recorder's clock differ at any row."""
+    seqs = {epoch.from_seq for epoch in (*before.epochs, *clock.epochs)}
+    return max((abs(before.ahead_at(seq) - clock.ahead_at(seq)) for seq in seqs), default=0)
 
 
 def _say(known: _Known, judgement: Judgement) -> bool:

@@ -12,30 +12,27 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from msgspec.structs import replace
 
 from tracekit.base.coverage import Coverage
 from tracekit.base.kube.events import COMBINED, MAX_QUEUED, REFUSED_CALLS
 from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
 from tracekit.base.kube.timestamps import NS_PER_S
-from tracekit.check.replay.commit_times import RecorderClock, Timed
+from tracekit.check.replay.commit_times import Timed
 from tracekit.check.replay.instants import RecordedNs
 from tracekit.check.replay.other_clocks import KUBELET, TELLING_NS
+from tracekit.check.replay.recorder_clock import RecorderClock
 from tracekit.check.replay.reported_events import COMPONENT
 from tracekit.check.replay.run_context import Outage, RunContext
-from tracekit.judge.clocks import coverage_on_clock, table_on_clock, timed_of
+from tracekit.judge.clocks import AT_A_TIME, coverage_on_clock, table_on_clock, timed_of
 from tracekit.judge.fact_cache import cached_coverage, cached_fact
 from tracekit.judge.holes import holes_of, is_whole, not_seen
-from tracekit.judge.stream_lag import AT_A_TIME, StreamLag
-from tracekit.trace.format.model import STATE_TYPES, RowType, StreamSummary, TraceHeader
-from tracekit.trace.reading.coverage import SeenRows, coverage_of
+from tracekit.trace.format.model import RowType, StreamSummary
+from tracekit.trace.reading.coverage import coverage_of
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.versions.throttle import throttle_of
 
 #: Renewals come every --leader-elect-retry-period (2 s); a longer pause may be a change of leader.
 _RETRY_NS = 3 * NS_PER_S
-#: After so many renewals that did not come nobody may hold it any more.
-_SUSPECT_NS = 10 * NS_PER_S
 _REFUSED = 400
 #: What of an Event is looked at.
 TOLD = ("seq", "recv_ns", "last_ns", "count", "reason", "message", "namespace")
@@ -82,7 +79,7 @@ def run_context_of(
         for gap in reader.gaps()
     )
     gaps = (*recorded_gaps, *holes_of(coverage))
-    end_ns = clock.judged_ns(RecordedNs(end_of(streams)))
+    end_ns = clock.end_ns(RecordedNs(end_of(streams)))
     restarts = (*_restarts(reader, end_ns, clock), *_successions(reader))
     reported = EventTimes()
     for rows in reader.batches((*TOLD, "component"), streams=["events"]):
@@ -176,18 +173,6 @@ def _successions(reader: TraceReader) -> tuple[Outage, ...]:
     return tuple(found)
 
 
-def _renewed_ns(reader: TraceReader) -> int | None:
-    """When the newest revision of the controller manager's lease was first received."""
-    names = ("recv_ns", "name", "rv")
-    rows = reader.table(names, streams=["leases"], types=sorted(STATE_TYPES)).to_pylist()
-    rvs = [
-        (row["rv"] or 0, -row["recv_ns"])
-        for row in rows
-        if row["name"] == CONTROLLER_MANAGER_LEASE and row["recv_ns"] is not None
-    ]
-    return -max(rvs)[1] if rvs else None
-
-
 def _restarts(reader: TraceReader, end_ns: int, clock: RecorderClock) -> tuple[Outage, ...]:
     """Times in which the lease of the controller manager changed hands, or ran out at the end."""
     columns = ("seq", "recv_ns", "name", "holder", "rv", "lease_duration_s")
@@ -269,6 +254,16 @@ class EventTimes:
         self._recv_ns.extend(events["recv_ns"].filter(posted).to_pylist())
         self._last_ns.extend(events["last_ns"].filter(posted).to_pylist())
         self._others_ns.extend(events["recv_ns"].filter(pc.invert(posted)).to_pylist())
+
+    def on_clock(self, clock: RecorderClock) -> EventTimes:
+        """The same with receive times on the clock that is judged on."""
+        if clock.is_right:
+            return self
+        made = EventTimes()
+        made._refusing, made._last_ns = self._refusing, self._last_ns
+        made._recv_ns = array("q", map(clock.judged_ns, map(RecordedNs, self._recv_ns)))
+        made._others_ns = array("q", map(clock.judged_ns, map(RecordedNs, self._others_ns)))
+        return made
 
     @property
     def refusing(self) -> dict[str, str]:
@@ -361,59 +356,6 @@ def _in_order(*columns: pa.Array) -> Iterator[tuple[Any, ...]]:
 
 def _second(pair: tuple[int, int]) -> int:
     return pair[1]
-
-
-class GrowingContext:
-    """What the rows of a growing record tell so far of the time in which its Jobs live."""
-
-    def __init__(self) -> None:
-        self._event_times = EventTimes()
-        self._seen_rv: dict[str, int] = {}
-        self._lag = StreamLag()
-        self._covered = SeenRows()
-
-    def feed(self, rows: pa.Table) -> None:
-        """Take in rows with all columns, in order of arrival; each only once."""
-        reported = rows.filter(pc.equal(rows["component"], COMPONENT))
-        self._event_times.add(reported)
-        self._lag.feed(rows)
-        self._covered.take(rows)
-        latest = rows.group_by("stream").aggregate([("rv", "max")])
-        for row in latest.to_pylist():
-            rv = max(row["rv_max"] or 0, self._seen_rv.get(row["stream"] or "", 0))
-            self._seen_rv[row["stream"] or ""] = rv
-
-    def forget(self, before_ns: int) -> None:
-        """Let go of what was before that time and tells nothing of the present."""
-        self._event_times.forget(before_ns)
-        self._lag.forget(before_ns)
-
-    def coverage(self, header: TraceHeader, end_ns: int) -> Coverage:
-        """What the record covers so far, which goes on until then."""
-        return self._covered.coverage(header, end_ns)
-
-    def of(self, reader: TraceReader, end_ns: int) -> RunContext:
-        """The context, with the rows of a reader that concern the record as a whole.
-
-        A lease that was not renewed for some periods has perhaps no holder any more: nothing
-        follows from its silence, whether it has run out or not.
-        """
-        context = run_context_of(reader, None, self.coverage(reader.header, end_ns))
-        restarts = context.restarts
-        renewed_ns = _renewed_ns(reader)
-        if renewed_ns is not None and end_ns - renewed_ns > _SUSPECT_NS:
-            why = "the controller manager does not renew its lease"
-            restarts = tuple(r for r in restarts if r.from_ns < renewed_ns)
-            restarts = (*restarts, Outage(renewed_ns, end_ns, why))
-        return replace(
-            context,
-            end_ns=end_ns,
-            restarts=restarts,
-            refusing=self._event_times.refusing,
-            unposted=self._event_times.unposted(restarts, end_ns),
-            seen_rv=dict(self._seen_rv),
-            written_ns=dict(self._lag.written_ns),
-        )
 
 
 def _namespaces_ending(reader: TraceReader) -> dict[str, int]:

@@ -26,11 +26,13 @@ from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.check.diff.unrecorded import as_far_as_recorded
 from tracekit.check.replay.cron_history import SLOT_NAME
+from tracekit.check.replay.instants import JudgedNs, RecordedNs
 from tracekit.check.replay.run_context import RunContext
 from tracekit.check.verdict import Judgement
+from tracekit.judge.clocks import as_recorded
 from tracekit.judge.engine import judge_cron_jobs
+from tracekit.judge.growing import GrowingContext, GrowingTimes
 from tracekit.judge.rolling import ROW_COLUMNS, SETTLED_NS, RollingJudge
-from tracekit.judge.run_context import GrowingContext
 from tracekit.sql.trace_model import facts_from_reader
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.reading.reader import TraceReader
@@ -79,7 +81,7 @@ class LiveJudge:
         self._judged: deque[Judgement] = deque()
         self._said: dict[tuple[Any, ...], int] = {}
         self._leader = Leader()
-        self._context = GrowingContext()
+        self._context, self._times = GrowingContext(), GrowingTimes()
         self._now_ns = 0
         self.waiting = WaitingJobs()
         self.counts = Counts()
@@ -101,6 +103,7 @@ class LiveJudge:
         self.waiting.feed(rows)
         self._leader.feed(rows)
         self._context.feed(rows)
+        self._times.feed(rows)
 
     def leader(self, now_ns: int) -> Iterator[News]:
         """Whether the controller manager still renews its lease; `now_ns` is the clock's."""
@@ -124,17 +127,20 @@ class LiveJudge:
 
     def _of_the_rows(self, *, last: bool, whole: Facts | None) -> list[News]:
         """What the rows that are remembered tell; the findings of the whole, where it is there."""
-        around = self._held(self._around.table())
-        context = self._context.of(around, self._now_ns)
+        around, times = self._held(self._around.table()), self._times.of(self._header)
+        context = self._context.of(around, RecordedNs(self._now_ns), times)
         rolling = self._rolling
-        judgements = rolling.close(context) if last else rolling.judgements(context)
-        news = list(self._divergences(_as_recorded(judgements, context)))
+        of_jobs = rolling.close(context) if last else rolling.judgements(context)
+        judgements = list(_as_recorded(of_jobs, context))
+        news = list(self._divergences(judgements))
         of_cron_jobs: list[Judgement] = []
         if any(table.num_rows for table in around.batches(("seq",), streams=["cronjobs"])):
-            certain_ns = self._now_ns - (0 if last else CRON_SETTLED_NS)
-            of_cron_jobs = list(judge_cron_jobs(around, self._era, context))
-            certain = (j for j in of_cron_jobs if j.time_ns <= certain_ns)
-            news += self._divergences(_as_recorded(certain, context))
+            certain_ns = rolling.now_ns - (0 if last else CRON_SETTLED_NS)
+            found = judge_cron_jobs(around, self._era, context)
+            of_cron_jobs = list(_as_recorded(found, context))
+            news += self._divergences(
+                said for said, j in zip(of_cron_jobs, found, strict=True) if j.time_ns <= certain_ns
+            )
         certain_ns = self._now_ns - (0 if last else self._settled_ns)
         if whole is None:
             news += self._findings(self._facts(judgements, of_cron_jobs), certain_ns)
@@ -229,6 +235,7 @@ class LiveJudge:
     def _forget(self) -> None:
         """What lies behind the window cannot come up again."""
         self._context.forget(self._now_ns - WINDOW_NS)
+        self._times.forget(JudgedNs(self._rolling.now_ns - WINDOW_NS))
         before_ns = self._now_ns - 2 * WINDOW_NS
         for key in [key for key, at_ns in self._said.items() if at_ns < before_ns]:
             del self._said[key]
@@ -239,8 +246,9 @@ class LiveJudge:
 
 
 def _as_recorded(judgements: Iterable[Judgement], context: RunContext) -> Iterator[Judgement]:
-    """Those of some judgements that the record is whole enough for."""
-    return (j for j in judgements if as_far_as_recorded(j, context, ()).divergent)
+    """Judgements, as far as the record can tell, by the recorder's clock."""
+    for judgement in judgements:
+        yield as_recorded(as_far_as_recorded(judgement, context, ()), context.clock)
 
 
 def _equal(table: pa.Table, name: str, value: str) -> Any:

@@ -10,7 +10,8 @@ import pytest
 from tests.support.traces import json_lines
 from tests.support.watchlog import START_NS, job, line, small_log, write_log
 from tests.unit.cli.test_import_watch import TRACES
-from tracekit.check.replay.commit_times import Epoch, RecorderClock, Timed
+from tracekit.check.replay.commit_times import Timed
+from tracekit.check.replay.recorder_clock import Epoch, RecorderClock
 from tracekit.cli.clocks import write_clocks
 from tracekit.cli.main import main
 from tracekit.trace.reading.reader import TraceReader

@@ -9,8 +9,8 @@ import pytest
 
 from tracekit.base.kube.timestamps import NS_PER_S as S
 from tracekit.check.replay.clock_notes import ClockNote
-from tracekit.check.replay.commit_times import Epoch, RecorderClock
 from tracekit.check.replay.instants import JudgedNs, RecordedNs, ServerNs
+from tracekit.check.replay.recorder_clock import Epoch, RecorderClock
 
 CLOCK = RecorderClock((Epoch(0, RecordedNs(10 * S), RecordedNs(20 * S), 3 * S, "a Lease"),))
 

@@ -36,6 +36,16 @@ from tracekit.check.replay.other_clocks import (
     WrittenTimes,
     least,
 )
+from tracekit.check.replay.recorder_clock import (
+    BY_DATES,
+    BY_LEASE,
+    BY_SERVERS,
+    BY_STATUSES,
+    BY_STEP,
+    BY_USER,
+    Epoch,
+    RecorderClock,
+)
 from tracekit.check.replay.servers_apart import servers_apart_ns
 
 #: A row counts as late from then on: streams come side by side.
@@ -72,57 +82,6 @@ _SKEW_MAX_NS: Final = 600 * NS_PER_S
 #: So wide is the envelope of what came late, where the API server's times tell of it: what is less
 #: late is not told, their unit, and a request's handling.
 WIDTH_NS: Final = LATE_NS + _UNIT_NS + HANDLING_NS
-
-
-class Epoch(Struct, frozen=True):
-    """A part of a record in which the recorder's clock was not set."""
-
-    from_seq: int
-    from_ns: RecordedNs  # the first receive time, and the last
-    until_ns: RecordedNs
-    ahead_ns: int  # so far is the recorder's clock ahead of the one that is judged on
-    evidence: str = ""  # what tells it
-
-
-class RecorderClock(Struct, frozen=True):
-    """The recorder's clock beside the one that a record is judged on."""
-
-    epochs: tuple[Epoch, ...] = ()
-    #: So far do the clocks of API servers differ.
-    servers_apart_ns: int = 0
-    #: Whether rows alone tell that it was set ahead: so it looks, too, where all streams are late.
-    may_be_late: bool = False
-
-    @property
-    def is_right(self) -> bool:
-        """Whether both are the same."""
-        return not any(epoch.ahead_ns for epoch in self.epochs)
-
-    def judged_ns(self, recorded_ns: RecordedNs) -> JudgedNs:
-        """A time of the recorder's clock on the clock that is judged on."""
-        return JudgedNs(recorded_ns - self._ahead_ns(recorded_ns, 0))
-
-    def recorded_ns(self, judged_ns: JudgedNs) -> RecordedNs:
-        """A time of the clock that is judged on as the recorder's clock showed it."""
-        return RecordedNs(judged_ns + self._ahead_ns(judged_ns, 1))
-
-    def epoch(self, judged_ns: JudgedNs) -> Epoch | None:
-        """That in which a time of the clock that is judged on lies, or lies nearest to."""
-        return self._nearest(judged_ns, 1)
-
-    def _ahead_ns(self, at_ns: int, times: int) -> int:
-        epoch = self._nearest(at_ns, times)
-        return epoch.ahead_ns if epoch is not None else 0
-
-    def _nearest(self, at_ns: int, times: int) -> Epoch | None:
-        """The epoch nearest to a time, to which its offset is added so many times."""
-        best, nearest_ns = None, 0
-        for epoch in self.epochs:
-            own_ns = at_ns + times * epoch.ahead_ns
-            off_ns = max(epoch.from_ns - own_ns, own_ns - epoch.until_ns, 0)
-            if best is None or off_ns < nearest_ns:
-                best, nearest_ns = epoch, off_ns
-        return best
 
 
 class Timed(Struct, frozen=True):
@@ -299,10 +258,7 @@ def _dated(
 def _said(epochs: Sequence[Epoch], ahead_ns: int) -> list[Epoch]:
     """The same, of which the first is as far ahead as somebody says."""
     off_ns = ahead_ns - epochs[0].ahead_ns if epochs else 0
-    return [
-        replace(epoch, ahead_ns=epoch.ahead_ns + off_ns, evidence="--clock-offset")
-        for epoch in epochs
-    ]
+    return [replace(epoch, ahead_ns=epoch.ahead_ns + off_ns, evidence=BY_USER) for epoch in epochs]
 
 
 def _committed(rows: Arrivals, by_rv: Sequence[int], clock: RecorderClock) -> array[int]:
@@ -418,16 +374,16 @@ def _epoch_of(
     """
     first, end = part
     if of.of_manager_ns is not None:
-        return _epoch(rows, first, end, of.of_manager_ns, "the controller manager's Lease")
+        return _epoch(rows, first, end, of.of_manager_ns, BY_LEASE)
     if of.differing_ns is not None:
-        return _epoch(rows, first, end, of.differing_ns, "the times in statuses of Jobs")
+        return _epoch(rows, first, end, of.differing_ns, BY_STATUSES)
     if of.of_servers_ns is not None:
-        evidence = "the API server's times and Dates" if of.by_date else "the API server's times"
+        evidence = BY_DATES if of.by_date else BY_SERVERS
         return _epoch(rows, first, end, of.of_servers_ns, evidence)
     if before is not None:
         if step_ns is None:
             step_ns = rows.recv_ns[first] - rows.recv_ns[first - 1]
-        return _epoch(rows, first, end, before.ahead_ns + step_ns, "when it was set")
+        return _epoch(rows, first, end, before.ahead_ns + step_ns, BY_STEP)
     return _epoch(rows, first, end, 0, "")
 
 

@@ -14,8 +14,9 @@ from msgspec.structs import replace
 from tracekit.base.coverage import Coverage
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.base.spans import Spans
-from tracekit.check.replay.commit_times import WIDTH_NS, RecorderClock
+from tracekit.check.replay.commit_times import WIDTH_NS
 from tracekit.check.replay.instants import JudgedNs, RecordedNs
+from tracekit.check.replay.recorder_clock import RecorderClock
 from tracekit.versions.throttle import DEFAULT_THROTTLE, Throttle
 
 #: The longest that an informer of the controller is taken to be behind the API server.

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 
 from tests.support.erasures import early_end
 from tests.support.judged_rows import divergences_of
-from tests.support.traces import import_log, json_lines
-from tracekit.judge.clocks import timed_of
+from tests.support.traces import TRACES, import_log, json_lines
+from tracekit.check.replay.commit_times import Arrival, Arrivals, Timed, timed
+from tracekit.check.replay.instants import JudgedNs, RecordedNs
+from tracekit.check.replay.recorder_clock import (
+    BY_LEASE,
+    BY_SERVERS,
+    BY_STEP,
+    Epoch,
+    RecorderClock,
+)
+from tracekit.cli.main import cli
+from tracekit.judge.clocks import STREAMS, timed_of
+from tracekit.judge.growing import GrowingTimes, gone_on
 from tracekit.judge.run_context import run_context_of
-from tracekit.judge.stream_lag import StreamLag
+from tracekit.trace.format.schema import NAMES
 from tracekit.trace.reading.reader import TraceReader
 
 S = 10**9
@@ -23,27 +34,16 @@ LATE_NS = 1795408090 * S  # pods come late from then on
 Told = tuple[float, int | None, str, str]
 
 
-def _written(*rows: Told, told: Sequence[int] = ()) -> dict[int, int]:
+def _written(*rows: Told) -> dict[int, JudgedNs]:
     """What was late of rows of (second, revision, stream, type), or of a gap that ended then."""
-    lag = StreamLag()
-    gap = [kind == "GAP" for *_, kind in rows]
-    times = [int(second * S) for second, *_ in rows]
-    lag.feed(
-        pa.table(
-            {
-                "seq": range(len(rows)),
-                "recv_ns": pa.array([None if g else t for g, t in zip(gap, times, strict=True)]),
-                "rv": pa.array([rv for _, rv, *_ in rows], pa.int64()),
-                "stream": [stream for _, _, stream, _ in rows],
-                "type": [kind for *_, kind in rows],
-                "not_before_ns": pa.array([0 if rv in told else None for _, rv, *_ in rows]),
-                "gap_until_ns": pa.array(
-                    [t if g else None for g, t in zip(gap, times, strict=True)]
-                ),
-            }
-        )
-    )
-    return lag.written_ns
+    arrivals = Arrivals()
+    for seq, (second, rv, stream, kind) in enumerate(rows):
+        at_ns = RecordedNs(int(second * S))
+        if rv is None:
+            arrivals.interrupted(seq, stream, at_ns)
+        else:
+            arrivals.add(Arrival(seq, rv, at_ns, stream, watched=kind != "LIST"))
+    return timed(arrivals, STREAMS).written_ns
 
 
 def test_a_pod_that_follows_a_newer_job_was_written_before_it() -> None:
@@ -78,29 +78,57 @@ def test_what_came_unseen_is_not_late(seen: str) -> None:
     assert _written(*rows) == {}
 
 
-def test_an_audit_log_tells_more_itself() -> None:
+def test_an_audit_log_tells_more_itself(tmp_path: Path) -> None:
     """Its answers may come long after newer ones: that is no watch."""
-    rows = (2, 13, "jobs", "ADDED"), (9, 12, "pods", "ADDED")
-    assert _written(*rows, told=[12]) == {}
+    words = ["import", "audit", str(TRACES / "v1.36.3-twins" / "audit.jsonl.zst")]
+    CliRunner().invoke(cli, [*words, "-o", str(tmp_path / "trace")], standalone_mode=False)
+    assert timed_of(TraceReader(tmp_path / "trace")) == Timed()
 
 
 def test_a_record_is_told_the_same_as_it_grows(tmp_path: Path) -> None:
-    """Row by row as by the envelope, which also knows the API server's times."""
+    """Asked time and again, of the latest rows alone."""
     reader = import_log(RECORD / "watch.jsonl.zst", tmp_path / "trace", RECORD)
-    growing = StreamLag()
-    for table in reader.table().sort_by("seq").to_batches(50):
+    growing = GrowingTimes()
+    for table in reader.table(NAMES).sort_by("seq").to_batches(200):
         growing.feed(pa.table(table))
-    times = timed_of(reader)
-    clock, found = times.clock, times.written_ns
-    assert growing.written_ns.keys() <= found.keys()
-    for rv, at_ns in growing.written_ns.items():
-        assert found[rv] <= clock.judged_ns(at_ns)
-    assert run_context_of(reader, times).written_ns == found
-    assert max(_late(reader, dict(found))) > 8 * S
-    last_ns = max(growing.written_ns.values())
-    last = sum(at_ns == last_ns for at_ns in growing.written_ns.values())
+        growing.of(reader.header)
+    grown, whole = growing.of(reader.header), timed_of(reader)
+    assert [(e.from_seq, e.ahead_ns, e.evidence) for e in grown.clock.epochs] == [
+        (e.from_seq, e.ahead_ns, e.evidence) for e in whole.clock.epochs
+    ]
+    assert grown.written_ns == whole.written_ns
+    assert run_context_of(reader, whole).written_ns == whole.written_ns
+    assert max(_late(reader, dict(whole.written_ns))) > 8 * S
+    last_ns = max(grown.written_ns.values())
     growing.forget(last_ns)
-    assert len(growing.written_ns) == last
+    left = growing.of(reader.header).written_ns
+    assert left == {rv: at_ns for rv, at_ns in grown.written_ns.items() if at_ns == last_ns}
+
+
+def _clock(*epochs: tuple[int, int, str]) -> RecorderClock:
+    """One of epochs that are given as first row, offset and evidence."""
+    begun = RecordedNs(0)
+    return RecorderClock(tuple(Epoch(seq, begun, begun, ns, said) for seq, ns, said in epochs))
+
+
+@pytest.mark.parametrize(
+    ("before", "later", "found"),
+    [
+        (((0, 9, BY_SERVERS),), ((40, 5, BY_LEASE),), ((0, 5, BY_LEASE),)),
+        (((0, 9, BY_LEASE),), ((40, 5, BY_SERVERS),), ((0, 9, BY_LEASE),)),
+        (((0, 9, BY_LEASE),), ((40, 5, BY_LEASE),), ((0, 5, BY_LEASE),)),
+        (((0, 5, BY_LEASE),), ((40, 9, BY_LEASE),), ((0, 5, BY_LEASE),)),
+        (((0, 5, BY_LEASE),), ((40, 0, ""),), ((0, 5, BY_LEASE),)),
+        (
+            ((0, 5, BY_LEASE), (30, -90, BY_LEASE)),
+            ((40, -91, BY_LEASE), (60, 7, BY_STEP)),
+            ((0, 5, BY_LEASE), (30, -91, BY_LEASE), (60, 7, BY_STEP)),
+        ),
+    ],
+)
+def test_what_older_rows_told_of_a_clock_stands(before: Any, later: Any, found: Any) -> None:
+    grown = gone_on(Timed(_clock(*before)), Timed(_clock(*later)), 40, 0)
+    assert grown.clock == _clock(*found)
 
 
 def _late(reader: TraceReader, written_ns: dict[int, int]) -> list[int]:
