@@ -352,13 +352,13 @@ class _Ahead(NamedTuple):
     @property
     def differing_ns(self) -> int | None:
         """Of the manager's clock, where the statuses tell that it is not the API server's."""
-        told_ns = self.by_statuses_ns
-        if self.of_servers_ns is None or told_ns is None:
-            return told_ns
+        by_status_ns = self.by_statuses_ns
+        if self.of_servers_ns is None or by_status_ns is None:
+            return by_status_ns
         least_ns = self.of_servers_ns - self.apart_ns
-        nearest_ns = min(max(told_ns, least_ns), self.of_servers_ns)
-        known = self.apart_ns or abs(told_ns - nearest_ns) > TELLING_NS
-        return told_ns if known else None
+        nearest_ns = min(max(by_status_ns, least_ns), self.of_servers_ns)
+        known = self.apart_ns or abs(by_status_ns - nearest_ns) > TELLING_NS
+        return by_status_ns if known else None
 
 
 def _epoch_of(
