@@ -64,12 +64,9 @@ def mutants(era: Era, row: str) -> Iterator[Mutant]:
 
 def _changed(era: Era, kind: str, name: str) -> Iterator[Era]:
     if kind == "gate":
-        flags = replace(era.gates, **{name: not getattr(era.gates, name)})
-        yield replace(era, gates=flags, enabled_gates=era.enabled_gates ^ {Gate[name]})
+        yield replace(era, enabled_gates=era.enabled_gates ^ {Gate[name]})
     elif kind == "behavior":
-        flag = replace(era.behaviors, **{name: not getattr(era.behaviors, name)})
-        held = era.held_behaviors ^ {Behavior[name.upper()]}
-        yield replace(era, behaviors=flag, held_behaviors=held)
+        yield replace(era, held_behaviors=era.held_behaviors ^ {Behavior[name.upper()]})
     else:
         values = {getattr(Constants(), name), *(v[name] for _, v, _ in CHANGES if name in v)}
         for value in sorted(values - {getattr(era.constants, name)}, key=str):

@@ -8,7 +8,7 @@ request; `behavior_releases` says which releases have it. Controllers read the p
 from __future__ import annotations
 
 from enum import Enum, auto
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
@@ -122,119 +122,24 @@ class Behavior(Enum):
     KEY_FORGOTTEN_WITHOUT_REQUEUE = auto()
 
 
-class BehaviorFlags(Struct, frozen=True):
-    """One plain boolean per behavior; same names and order as the enum."""
+class BehaviorFlags:
+    """Whether each behavior holds, by its name in lower case: `flags.completed_event`."""
 
-    deadline_timer_rearmed_on_job_update: bool
-    delete_of_missing_pod_succeeds: bool
-    on_failure_limit_zero_needs_a_restart: bool
-    on_failure_counts_pending_pods: bool
-    nothing_to_create_keeps_expectations: bool
-    create_timeout_is_an_error: bool
-    terminating_namespace_is_silent: bool
-    delete_of_missing_pod_lowers_expectation: bool
-    completed_event: bool
-    backoff_limit_counts_failed_pods: bool
-    pod_failure_delays_sync: bool
-    new_failure_returns_error: bool
-    pods_beyond_completions_removed: bool
-    completion_waits_for_active_pods: bool
-    indexes_beyond_completions_ignored: bool
-    index_in_pod_name: bool
-    only_indexed_jobs_put_index_in_names: bool
-    status_written_from_cached_revision: bool
-    deletes_exclude_creates: bool
-    orphan_pods_lose_finalizer: bool
-    finalizer_removals_expected: bool
-    uncounted_pods_leave_their_list_one_by_one: bool
-    orphans_without_owner_lose_finalizer: bool
-    ending_waits_for_expectations: bool
-    pods_of_finished_jobs_lose_finalizer: bool
-    failed_pod_is_not_counted_as_success: bool
-    status_conflict_is_retried: bool
-    status_conflict_requeues_without_error: bool
-    deadline_timer_rearmed_on_every_sync: bool
-    backoff_limit_ignores_active_pods: bool
-    only_first_pod_failure_delays_sync: bool
-    status_write_keeps_retries: bool
-    sync_without_error_forgets_retries: bool
-    completed_indexes_cut_to_completions: bool
-    ending_waits_for_all_pods: bool
-    condition_update_renews_probe_time: bool
-    pod_disruption_conditions_await_phase: bool
-    ending_event_follows_status: bool
-    tracking_needs_no_annotation: bool
-    backoff_from_pod_finish_times: bool
-    finish_time_read_from_pod_status: bool
-    finish_time_covers_sidecars: bool
-    ignored_failures_delay_replacements: bool
-    job_status_updates_batched: bool
-    every_succeeded_index_written: bool
-    failure_policy_awaits_phase: bool
-    terminal_condition_waits_for_terminating_pods: bool
-    active_pods_survive_terminating_ones: bool
-    terminating_alone_is_written: bool
-    finished_job_releases_its_pods: bool
-    orphans_of_other_kinds_kept: bool
-    deleted_job_forgets_backoff: bool
-    ready_and_terminating_follow_deletions: bool
-    completion_names_its_reason: bool
-    sidecar_restarts_rank_pods: bool
-    orphans_found_by_selector: bool
-    finished_job_awaits_its_update: bool
-    active_kept_during_creation_backoff: bool
-    only_replacement_policy_holds_replacements_back: bool
-    orphan_finalizer_retried: bool
-    deleted_job_forgets_expectations: bool
-    status_transitions_validated: bool
-    ending_without_interim_condition_refused: bool
-    ready_above_active_refused: bool
-    finished_job_with_terminating_pods_refused: bool
-    suspended_empty_job_ends_without_start: bool
-    resumed_start_time_accepted: bool
-    cron_job_api_v1: bool
-    cron_grammar_with_zones: bool
-    zone_in_schedule_refused: bool
-    polling_deletes_in_background: bool
-    polling_delete_scales_down_first: bool
-    polling_lists_in_pages: bool
-    polling_pages_work: bool
-    completed_job_event_names_status: bool
-    too_many_missed_text_lower_case: bool
-    unparseable_text_lower_case: bool
-    polling_silent_in_terminating_namespace: bool
-    missed_runs_by_arithmetic: bool
-    already_exists_is_an_error: bool
-    requeue_from_last_run: bool
-    missed_runs_walked_near_end: bool
-    missed_runs_requeue_from_now: bool
-    children_by_owner_only: bool
-    children_by_owner_uid: bool
-    last_successful_time_written: bool
-    job_request_carries_scheduled_time: bool
-    unsupported_zone_in_schedule_warned: bool
-    unparseable_schedule_quoted: bool
-    status_written_only_when_changed: bool
-    cleanup_sees_own_status_write: bool
-    cleanup_precedes_scheduling: bool
-    already_exists_recovers: bool
-    queued_error_in_terminating_namespace: bool
-    last_successful_time_of_complete_jobs_only: bool
-    last_successful_time_in_same_sync: bool
-    completed_job_event_says_condition: bool
-    schedule_parser_panic_caught: bool
-    key_forgotten_without_requeue: bool
+    __slots__ = ("_held",)
+
+    def __init__(self, held: frozenset[Behavior]) -> None:
+        self._held = held
+
+    def __getattr__(self, name: str) -> bool:
+        if name not in _NAMES:
+            raise AttributeError(f"there is no behavior {name}")
+        return Behavior[name.upper()] in self._held
 
 
-_FLAG_NAMES: Final = BehaviorFlags.__struct_fields__
+_NAMES: Final = frozenset(behavior.name.lower() for behavior in Behavior)
 
 
-def flags_of(behaviors: frozenset[Behavior]) -> BehaviorFlags:
-    """A set of behaviors as plain booleans."""
-    return BehaviorFlags(**{name: Behavior[name.upper()] in behaviors for name in _FLAG_NAMES})
-
-
-def flags_named(rules: type[Struct], behaviors: BehaviorFlags) -> dict[str, Any]:
+def flags_named(rules: type[Struct], behaviors: BehaviorFlags) -> dict[str, bool]:
     """The flags of a Struct of rules that have the name of a behavior, as it is."""
-    named = (name for name in rules.__struct_fields__ if name in _FLAG_NAMES)
+    named = (name for name in rules.__struct_fields__ if name in _NAMES)
     return {name: getattr(behaviors, name) for name in named}

@@ -22,40 +22,23 @@ from msgspec import Struct
 from tracekit.base.errors import UnsupportedVersionError
 from tracekit.base.suggest import misspelt
 from tracekit.versions.behavior_releases import behaviors_of
-from tracekit.versions.behaviors import Behavior, BehaviorFlags, flags_of
+from tracekit.versions.behaviors import Behavior, BehaviorFlags
 from tracekit.versions.constants import Constants, constants_of
-from tracekit.versions.gates import DEPENDENCIES, GATE_BY_NAME, GATES, UNPORTED, Gate, Stage
+from tracekit.versions.gates import (
+    DEPENDENCIES,
+    GATE_BY_NAME,
+    GATES,
+    UNPORTED,
+    Gate,
+    GateFlags,
+    Stage,
+)
 from tracekit.versions.version import PATCH_MAX, KubeVersion
 
 OLDEST: Final = KubeVersion.parse("1.11.0")
 NEWEST: Final = KubeVersion.parse("1.37.0")
 ALL_ALPHA: Final = "AllAlpha"
 ALL_BETA: Final = "AllBeta"
-
-
-class GateFlags(Struct, frozen=True):
-    """One plain boolean per gate; same names and order as the enum."""
-
-    AtomicFIFO: bool
-    CronJobControllerV2: bool
-    CronJobTimeZone: bool
-    CronJobsScheduledAnnotation: bool
-    GenericWorkload: bool
-    IndexedJob: bool
-    JobBackoffLimitPerIndex: bool
-    JobManagedBy: bool
-    JobPodFailurePolicy: bool
-    JobPodReplacementPolicy: bool
-    JobReadyPods: bool
-    JobSuccessPolicy: bool
-    JobTrackingWithFinalizers: bool
-    MutableSchedulingDirectivesForSuspendedJobs: bool
-    PodDisruptionConditions: bool
-    PodIndexLabel: bool
-    StaleControllerConsistencyJob: bool
-    SuspendJob: bool
-    TTLAfterFinished: bool
-    WorkloadWithJob: bool
 
 
 class Era(Struct, frozen=True):
@@ -65,8 +48,6 @@ class Era(Struct, frozen=True):
     version: KubeVersion
     #: The known release whose rules are used; differs from `version` only above the newest one.
     basis: KubeVersion
-    gates: GateFlags
-    behaviors: BehaviorFlags
     constants: Constants
     enabled_gates: frozenset[Gate]
     held_behaviors: frozenset[Behavior]
@@ -106,8 +87,6 @@ class Era(Struct, frozen=True):
         return cls(
             version=asked,
             basis=basis,
-            gates=GateFlags(**{name: Gate[name] in enabled for name in _GATE_NAMES}),
-            behaviors=flags_of(held),
             constants=constants_of(basis),
             enabled_gates=enabled,
             held_behaviors=held,
@@ -118,6 +97,16 @@ class Era(Struct, frozen=True):
             ),
         )
 
+    @property
+    def gates(self) -> GateFlags:
+        """Whether each gate is on, by its name."""
+        return GateFlags(self.enabled_gates)
+
+    @property
+    def behaviors(self) -> BehaviorFlags:
+        """Whether each behavior holds, by its name."""
+        return BehaviorFlags(self.held_behaviors)
+
     def enabled(self, gate: Gate) -> bool:
         """Whether a gate is on."""
         return gate in self.enabled_gates
@@ -127,9 +116,6 @@ class Era(Struct, frozen=True):
 
     def __iter__(self) -> Iterator[Behavior]:
         return (behavior for behavior in Behavior if behavior in self.held_behaviors)
-
-
-_GATE_NAMES: Final = GateFlags.__struct_fields__
 
 
 def _of_others(overrides: Mapping[str, bool]) -> Iterator[str]:

@@ -263,3 +263,17 @@ DEPENDENCIES: Final[dict[Gate, Gate]] = {
 }
 
 GATE_BY_NAME: Final[dict[str, Gate]] = {gate.value: gate for gate in Gate}
+
+
+class GateFlags:
+    """Whether each gate is on, by its name: `flags.JobReadyPods`."""
+
+    __slots__ = ("_on",)
+
+    def __init__(self, on: frozenset[Gate]) -> None:
+        self._on = on
+
+    def __getattr__(self, name: str) -> bool:
+        if name not in GATE_BY_NAME:
+            raise AttributeError(f"there is no feature gate {name}")
+        return GATE_BY_NAME[name] in self._on

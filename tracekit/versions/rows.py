@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit.versions.behavior_releases import SHIPPED
-from tracekit.versions.behaviors import Behavior, flags_of
+from tracekit.versions.behaviors import Behavior
 from tracekit.versions.constants import CHANGES
 from tracekit.versions.era import Era
 from tracekit.versions.gates import GATE_BY_NAME, GATES, Gate
@@ -60,7 +60,6 @@ def with_rows(era: Era, other: Era, rows: Collection[Row]) -> Era:
     names["constant"] |= {
         constant for constant, behavior in COMES_WITH.items() if behavior in names["behavior"]
     }
-    gates = {name: getattr(other.gates, name) for name in names["gate"]}
     behaviors = frozenset(
         behavior
         for behavior in Behavior
@@ -72,9 +71,7 @@ def with_rows(era: Era, other: Era, rows: Collection[Row]) -> Era:
     )
     return replace(
         era,
-        gates=replace(era.gates, **gates),
         enabled_gates=enabled,
-        behaviors=flags_of(behaviors),
         held_behaviors=behaviors,
         constants=replace(era.constants, **constants),
     )

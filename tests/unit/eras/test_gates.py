@@ -3,8 +3,8 @@
 import pytest
 
 from tracekit.base.errors import UnsupportedVersionError, UsageError
-from tracekit.versions.era import Era, GateFlags
-from tracekit.versions.gates import GATES, Gate, Stage
+from tracekit.versions.era import Era
+from tracekit.versions.gates import GATES, Gate, GateFlags, Stage
 from tracekit.versions.recorded_gates import reconcile_gates
 from tracekit.versions.texts import parse_feature_gates
 from tracekit.versions.version import KubeVersion
@@ -13,7 +13,9 @@ from tracekit.versions.version import KubeVersion
 def test_every_gate_has_a_history_and_a_flag_of_its_name():
     assert list(GATES) == list(Gate)
     assert [gate.value for gate in Gate] == [gate.name for gate in Gate]
-    assert list(GateFlags.__struct_fields__) == [gate.name for gate in Gate]
+    for gate in Gate:
+        assert getattr(GateFlags(frozenset({gate})), gate.name)
+        assert not getattr(GateFlags(frozenset()), gate.name)
 
 
 @pytest.mark.parametrize("gate", list(Gate), ids=lambda gate: gate.value)
@@ -132,3 +134,11 @@ def test_gate_settings_are_read_as_the_controller_manager_reads_them():
     for text in ("A=yes", "A", "=true", "A=tRUE"):
         with pytest.raises(UsageError, match="Gate=true"):
             parse_feature_gates(text)
+
+
+def test_a_name_that_is_none_is_no_flag():
+    era = Era.resolve("1.36.3")
+    with pytest.raises(AttributeError, match="no feature gate JobReadyPod"):
+        _ = era.gates.JobReadyPod
+    with pytest.raises(AttributeError, match="no behavior completed_events"):
+        _ = era.behaviors.completed_events
