@@ -8,6 +8,7 @@ import duckdb
 import pyarrow.compute as pc
 import pytest
 
+from tracekit.base.kube.job_status import COUNTS, NAMES
 from tracekit.sql.catalog import View, examples, macros, parts_for, views
 from tracekit.sql.session import Session
 
@@ -76,3 +77,10 @@ def test_a_view_takes_what_is_made_for_it(view: View) -> None:
     tables = set(re.findall(r'"table_name":"(\w+)"', tree))
     assert tables & {v.name for v in views()} <= set(parts_for(f"FROM {view.name}")) - {view.name}
     assert tables
+
+
+def test_each_field_of_the_status_is_in_the_views_that_go_over_them() -> None:
+    scripts = {view.name: view for view in views()}
+    assert {*COUNTS} <= {column.name for column in scripts["job_history"].columns}
+    assert ", ".join(NAMES) in scripts["actions"].sql
+    assert not any(re.search(r"\{[a-z ]+\}", view.sql) for view in views())

@@ -3,7 +3,8 @@
 A view's file begins with `---` lines (what the view is), a `--?` line where it answers a question
 of a postmortem, one `--@ column | source | null` line per column, and a `--= column | A, B` line
 where a column has a closed set of values; a macro's file documents each of its public macros as
-`--- signature: what it is`. The docs and the completion are made from these, so that they cannot
+`--- signature: what it is`. What follows from the declared fields of a Job's status is put in
+(`status_columns`). The docs and the completion are made from these, so that they cannot
 tell another story than the code.
 """
 
@@ -16,6 +17,7 @@ from importlib.resources import files
 
 from msgspec import Struct
 
+from tracekit.sql.status_columns import with_status_columns
 from tracekit.trace.format.schema import COLUMNS
 
 #: Views in an order in which each one only needs those before it.
@@ -130,7 +132,7 @@ class Example(Struct, frozen=True):
 @lru_cache(maxsize=1)
 def views() -> tuple[View, ...]:
     """Every view, in the order in which they are made."""
-    return tuple(_view(name, _read("views", name)) for name in VIEWS)
+    return tuple(_view(name, with_status_columns(_read("views", name))) for name in VIEWS)
 
 
 def job_columns() -> tuple[str, ...]:

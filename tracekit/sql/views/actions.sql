@@ -65,8 +65,7 @@ other_states AS (
          newest_manager(managers, 'status') AS status_writer,
          hash(spec, labels, annotations, CASE WHEN deleted_ns IS NULL THEN finalizers END) AS edited,
          hash(
-           active, ready, succeeded, failed, terminating, start_ns, completion_ns,
-           completed_indexes, failed_indexes, uncounted_succeeded, uncounted_failed, conditions,
+           {status fields}, conditions,
            observed_status
          ) AS state
   FROM internal._states

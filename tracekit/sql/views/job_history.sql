@@ -8,11 +8,7 @@
 --@ rv | `.metadata.resourceVersion` | absent or not a number
 --@ type | LIST, ADDED, MODIFIED or DELETED | never
 --@ generation | `.metadata.generation` | absent in the object
---@ active | `.status.active` | 0 when absent
---@ ready | `.status.ready` | absent in the object
---@ succeeded | `.status.succeeded` | 0 when absent
---@ failed | `.status.failed` | 0 when absent
---@ terminating | `.status.terminating` | absent in the object
+{counts documented}
 --@ completed_indexes | `.status.completedIndexes` | absent in the object
 --@ failed_indexes | `.status.failedIndexes` | absent in the object
 --@ uncounted | pods that had ended and were not counted yet (`.status.uncountedTerminatedPods`) | the field is absent
@@ -23,7 +19,7 @@ CREATE VIEW job_history AS
 WITH
 states AS (
   SELECT trace, seq, recv_ns, type, namespace, name, uid, rv, _order, generation, finalizers,
-         deleted_ns, managers, conditions, start_ns, active, ready, succeeded, failed, terminating,
+         deleted_ns, managers, conditions, start_ns, {counts},
          completed_indexes, failed_indexes,
          len(uncounted_succeeded) + len(uncounted_failed) AS uncounted,
          hash(spec) AS spec, hash(labels) AS labels, hash(annotations) AS annotations
@@ -43,11 +39,7 @@ revisions AS (
          lag(managers) OVER w AS old_managers,
          lag(conditions) OVER w AS old_conditions,
          lag(start_ns) OVER w AS old_start_ns,
-         lag(active) OVER w AS old_active,
-         lag(ready) OVER w AS old_ready,
-         lag(succeeded) OVER w AS old_succeeded,
-         lag(failed) OVER w AS old_failed,
-         lag(terminating) OVER w AS old_terminating,
+         {counts before},
          lag(completed_indexes) OVER w AS old_completed_indexes,
          lag(failed_indexes) OVER w AS old_failed_indexes,
          lag(uncounted) OVER w AS old_uncounted
@@ -55,18 +47,13 @@ revisions AS (
   WINDOW w AS (PARTITION BY trace, namespace, uid ORDER BY _order, seq)
 )
 SELECT trace, seq, utc(recv_ns) AS seen_at, namespace, name AS job, uid AS job_uid, rv, type, generation,
-       coalesce(active, 0) AS active, ready, coalesce(succeeded, 0) AS succeeded,
-       coalesce(failed, 0) AS failed, terminating, completed_indexes, failed_indexes,
+       {counts shown}, completed_indexes, failed_indexes,
        uncounted,
        true_conditions(conditions) AS conditions,
        list_filter([
          CASE WHEN first THEN CASE type WHEN 'ADDED' THEN 'created' ELSE 'first seen' END END,
          CASE WHEN type = 'DELETED' THEN 'gone' END,
-         changed_number('active', old_active, active, first),
-         changed_number('ready', old_ready, ready, first),
-         changed_number('succeeded', old_succeeded, succeeded, first),
-         changed_number('failed', old_failed, failed, first),
-         changed_number('terminating', old_terminating, terminating, first),
+         {counts changed},
          changed_number('uncounted', old_uncounted, uncounted, first),
          CASE WHEN completed_indexes IS DISTINCT FROM old_completed_indexes
               THEN 'completedIndexes ' || coalesce(completed_indexes, 'gone') END,
