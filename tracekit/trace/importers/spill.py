@@ -11,7 +11,7 @@ import heapq
 import io
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, BinaryIO, Generic, TypeVar
 
 import msgspec
 import zstandard
@@ -37,7 +37,7 @@ class Spill(Generic[Key]):
     ) -> None:
         self._directory = directory
         self._name = name
-        self._decode = msgspec.msgpack.Decoder(tuple[kind, bytes]).decode  # type: ignore[valid-type]
+        self._decode = msgspec.msgpack.Decoder(list[tuple[kind, bytes]]).decode  # type: ignore[valid-type]
         self._encode = msgspec.msgpack.Encoder().encode
         self._run_bytes = run_bytes
         self._held: list[tuple[Key, bytes]] = []
@@ -82,21 +82,27 @@ class Spill(Generic[Key]):
         self._written += 1
         compressor = zstandard.ZstdCompressor(compression_params=_PARAMETERS)
         with path.open("wb") as file, compressor.stream_writer(file) as out:
-            waiting = bytearray()
+            waiting: list[tuple[Key, bytes]] = []
+            waiting_bytes = 0
             for record in records:
-                text = self._encode(record)
-                waiting += len(text).to_bytes(_LENGTH_BYTES, "big")
-                waiting += text
-                if len(waiting) >= _BUFFER_BYTES:
-                    out.write(waiting)
-                    waiting = bytearray()
-            out.write(waiting)
+                waiting.append(record)
+                waiting_bytes += len(record[1])
+                if waiting_bytes >= _BUFFER_BYTES:
+                    self._write(out, waiting)
+                    waiting, waiting_bytes = [], 0
+            self._write(out, waiting)
         return path
+
+    def _write(self, out: BinaryIO, records: list[tuple[Key, bytes]]) -> None:
+        """Some records as one piece: far quicker than one at a time."""
+        text = self._encode(records)
+        out.write(len(text).to_bytes(_LENGTH_BYTES, "big"))
+        out.write(text)
 
     def _read(self, path: Path) -> Iterator[tuple[Key, bytes]]:
         with path.open("rb") as file:
             plain = zstandard.ZstdDecompressor().stream_reader(file, read_size=64 * 1024)
             source = io.BufferedReader(plain, _BUFFER_BYTES)
             while head := source.read(_LENGTH_BYTES):
-                yield self._decode(source.read(int.from_bytes(head, "big")))
+                yield from self._decode(source.read(int.from_bytes(head, "big")))
         path.unlink()

@@ -134,6 +134,9 @@ class Entry(msgspec.Struct, gc=False, omit_defaults=True):
     #: Which API server wrote it, and what to add to its times; not of the log.
     server: int = msgspec.field(default=0, name="tracekit/server")
     shift_ns: int = msgspec.field(default=0, name="tracekit/shift")
+    #: When the answer was complete and when the request had come, by that server's clock, once it
+    #: was asked; not of the log.
+    times: tuple[int | None, int | None] | None = msgspec.field(default=None, name="tracekit/times")
     #: What its answer tells, if that is the whole object; not of the log.
     facts: BodyFacts | None = msgspec.field(default=None, name="tracekit/told")
 
@@ -151,16 +154,23 @@ class Entry(msgspec.Struct, gc=False, omit_defaults=True):
     @property
     def at_ns(self) -> int | None:
         """When the answer was complete, Unix ns."""
-        return self._time(self.at)
+        at_ns = (self.times or self.read_times())[0]
+        return None if at_ns is None else at_ns + self.shift_ns
 
     @property
     def received_ns(self) -> int | None:
         """When the request had come, Unix ns."""
-        return self._time(self.received)
+        received_ns = (self.times or self.read_times())[1]
+        return None if received_ns is None else received_ns + self.shift_ns
 
-    def _time(self, text: str | None) -> int | None:
-        found = parse_time(text) or parse_time(self.timestamp)
-        return None if found is None else found + self.shift_ns
+    def read_times(self) -> tuple[int | None, int | None]:
+        """Parse them, once: rows and their places are made of them again and again."""
+        at_ns, received_ns = parse_time(self.at), parse_time(self.received)
+        if not at_ns or not received_ns:
+            only_ns = parse_time(self.timestamp)
+            at_ns, received_ns = at_ns or only_ns, received_ns or only_ns
+        self.times = at_ns, received_ns
+        return self.times
 
     @property
     def username(self) -> str:
@@ -242,6 +252,7 @@ class _Kept(msgspec.Struct, array_like=True, gc=False):
     received: str | None
     at: str | None
     server: int
+    times: tuple[int | None, int | None]
     facts: BodyFacts | None = None
 
 
@@ -269,6 +280,7 @@ def pack_entry(entry: Entry, facts: BodyFacts | None = None) -> bytes:
             entry.received or entry.timestamp,
             entry.at or entry.timestamp,
             entry.server,
+            entry.times or entry.read_times(),
             facts,
         )
     )
@@ -294,10 +306,11 @@ def unpack_entry(data: bytes, shifts_ns: Mapping[int, int]) -> Entry:
         at=kept.at,
         server=kept.server,
         shift_ns=shifts_ns.get(kept.server, 0),
+        times=kept.times,
         facts=kept.facts,
     )
 
 
 def as_logged(entry: Entry) -> bytes:
     """The entry as JSON again: of all its fields those that an import reads."""
-    return _encode(msgspec.structs.replace(entry, server=0, shift_ns=0, facts=None))
+    return _encode(msgspec.structs.replace(entry, server=0, shift_ns=0, times=None, facts=None))

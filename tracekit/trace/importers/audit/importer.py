@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from heapq import heappop, heappush
 from itertools import groupby
 from pathlib import Path
@@ -140,13 +141,15 @@ class AuditReader:
 
     def _entry(self, entry: Entry) -> None:
         self.entries += 1
-        entry.server, entry.shift_ns = self._server, 0
+        entry.server, entry.shift_ns, entry.times = self._server, 0, None
         self._stages[entry.stage] += 1
         self._of_batch += entry.ref is not None and entry.ref.api_group == "batch"
         if entry.stage not in (COMPLETE, PANIC):
             self.result.calls[f"at stage {entry.stage}, left out"] += 1
             return
-        self._agent(entry.agent)
+        version = _control_plane_version(entry.agent)
+        if version is not None:
+            self._agents[version] += 1
         at_ns = entry.at_ns
         if at_ns is None:
             self.result.problems["audit entries without a time, left out"] += 1
@@ -168,11 +171,6 @@ class AuditReader:
             self._collection(stream, entry)
         else:
             self._object(stream, entry)
-
-    def _agent(self, agent: str | None) -> None:
-        for name in ("kube-controller-manager/v", "kube-apiserver/v"):
-            if agent is not None and agent.startswith(name):
-                self._agents["v" + agent[len(name) :].partition(" ")[0]] += 1
 
     def _object(self, stream: str, entry: Entry) -> None:
         body = entry.body()
@@ -450,6 +448,15 @@ class AuditReader:
             result.not_recorded[stream] = reason
         if len(self._levels) > 1:
             result.remarks.append(f"writes that matter: {levels}")
+
+
+@lru_cache(maxsize=1024)  # few clients ask again and again
+def _control_plane_version(agent: str | None) -> str | None:
+    """The version in the name of a client that is a part of the control plane."""
+    for name in ("kube-controller-manager/v", "kube-apiserver/v"):
+        if agent is not None and agent.startswith(name):
+            return "v" + agent[len(name) :].partition(" ")[0]
+    return None
 
 
 def _stage_words(stages: Counter[str]) -> str:
