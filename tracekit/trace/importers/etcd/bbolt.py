@@ -43,6 +43,8 @@ class BoltFile:
         self._file = path.open("rb")
         self._name = name
         self._size = path.stat().st_size
+        #: So many pages may still be read of a bucket.
+        self._left = 0
         self._page_size, self._root = self._meta()
 
     def close(self) -> None:
@@ -51,8 +53,11 @@ class BoltFile:
 
     def bucket(self, name: bytes) -> Iterator[tuple[bytes, bytes]]:
         """The keys and values of a bucket of the root, in order of the keys."""
+        self._left = self._size // self._page_size  # each page is reached once
         for key, value, flags in self._walk(self._root, 0):
             if key == name and flags & _BUCKET_FLAG:
+                if len(value) < _BUCKET.size:
+                    raise self._broken("the head of a bucket is cut off")
                 root, _ = _BUCKET.unpack_from(value)
                 inline = value[_BUCKET.size :]
                 found = self._walk(root, 0) if root else self._page(inline, 0)
@@ -86,7 +91,8 @@ class BoltFile:
         return page_size, root
 
     def _walk(self, page: int, depth: int) -> Iterator[tuple[bytes, bytes, int]]:
-        if depth > _DEPTH_MAX:
+        self._left -= 1
+        if depth > _DEPTH_MAX or self._left < 0:
             raise self._broken("its pages go in a circle")
         start = page * self._page_size
         if start + self._page_size > self._size:
@@ -94,6 +100,8 @@ class BoltFile:
         self._file.seek(start)
         head = self._file.read(_HEADER.size)
         _, _, _, overflow = _HEADER.unpack(head)
+        if start + (overflow + 1) * self._page_size > self._size:
+            raise self._broken(f"page {page} goes on behind its end")
         rest = self._file.read((overflow + 1) * self._page_size - _HEADER.size)
         yield from self._page(head + rest, depth)
 

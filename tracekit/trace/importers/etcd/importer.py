@@ -23,6 +23,7 @@ import orjson
 
 from tracekit.base.errors import TraceFormatError
 from tracekit.base.kube.timestamps import parse_rfc3339
+from tracekit.trace.format.extract import INT64_MAX
 from tracekit.trace.format.limits import ROW_BYTES_MAX
 from tracekit.trace.format.model import STREAM_KINDS, Origin, RowType
 from tracekit.trace.importers.etcd.bbolt import BoltFile, is_bbolt
@@ -81,9 +82,7 @@ class StoreReader:
         """Take one revision of a key."""
         self.result.shapes["revision"] += 1
         if stored.stream == "leases" and not stored.deleted:
-            obj = self._object(stored)
-            renewed = (obj or {}).get("spec", {}).get("renewTime")
-            at_ns = parse_rfc3339(renewed) if isinstance(renewed, str) else None
+            at_ns = _renewed_ns(stored.value)
             if at_ns is not None:
                 self._lease_revisions.append(revision)
                 self._lease_times.append(at_ns)
@@ -99,12 +98,15 @@ class StoreReader:
         for (revision, _), data in self._spill.sorted():
             stored = _decode(data)
             if seen == (revision, stored.key):
-                continue  # several snapshots have it
+                self.result.problems["revisions that are there several times, taken once"] += 1
+                continue
             seen = (revision, stored.key)
             if stored.deleted:
                 text = alive.pop(stored.key, None) or stored.value
                 if not text:
-                    self.result.problems["deletions of objects that are not there any more"] += 1
+                    self.result.problems[
+                        "deletions of objects that are not there any more, left out"
+                    ] += 1
                     continue
                 stored.value = text
             else:
@@ -141,13 +143,22 @@ class StoreReader:
         return Observation(stored.stream, row_type, at_ns, obj, orjson.dumps(obj), revision, origin)
 
     def _object(self, stored: _Stored) -> dict[str, Any] | None:
+        problems, stream = self.result.problems, stored.stream
         try:
-            return object_of(stored.value, self._unknown)
+            obj = object_of(stored.value, self._unknown)
         except EncryptedError:
-            self.result.problems[f"{stored.stream} that are encrypted at rest, left out"] += 1
+            problems[f"{stream} that are encrypted at rest, left out"] += 1
+            return None
         except UnreadableError as error:
-            self.result.problems[f"values of {stored.stream} that cannot be read ({error})"] += 1
-        return None
+            problems[f"values of {stream} that cannot be read ({error}), left out"] += 1
+            return None
+        if obj is None:
+            problems[f"values of {stream} of another kind or version, left out"] += 1
+        return obj
+
+    def _leave(self, stream: str) -> None:
+        """Count a revision of a kept kind that does not say which it is."""
+        self.result.problems[f"revisions of {stream} without a number, left out"] += 1
 
     def _settle_times(self) -> None:
         order = sorted(range(len(self._lease_revisions)), key=self._lease_revisions.__getitem__)
@@ -184,6 +195,16 @@ class StoreReader:
                 result.not_recorded[stream] = "the store has none, or keeps them elsewhere"
 
 
+def _renewed_ns(value: bytes) -> int | None:
+    """When a Lease was renewed, if its value can be read; `rows` says what cannot."""
+    try:
+        spec = (object_of(value, Counter()) or {}).get("spec")
+    except (EncryptedError, UnreadableError):
+        return None
+    renewed = spec.get("renewTime") if isinstance(spec, dict) else None
+    return parse_rfc3339(renewed) if isinstance(renewed, str) else None
+
+
 def stream_of_key(key: bytes) -> str | None:
     """The stream of a key like `/registry/pods/NAMESPACE/NAME`; the prefix may be another."""
     parts = key.split(b"/", 3)
@@ -205,14 +226,17 @@ class EtcdReader(StoreReader):
             for name, value in bolt.bucket(b"key"):
                 revision = _revision(name)
                 pair = dict(fields_of(value))
-                stream = stream_of_key(pair.get(1, b""))
-                if stream is None or not revision:
+                stream = stream_of_key(_bytes(pair.get(1)))
+                if stream is None:
+                    continue
+                if not revision:
+                    self._leave(stream)
                     continue
                 key = pair[1].decode("utf-8", "replace")
                 deleted = name[_REVISION_BYTES:] == _TOMBSTONE
                 created = pair.get(4, 0) == 1
                 looked = revision <= compacted and not deleted
-                stored = _Stored(stream, key, pair.get(5, b""), deleted, created, looked)
+                stored = _Stored(stream, key, _bytes(pair.get(5)), deleted, created, looked)
                 self.take(revision, key, stored)
         except IndexError as error:
             raise TraceFormatError(
@@ -284,14 +308,19 @@ class KineReader(StoreReader):
         (compacted,) = connection.execute(
             "SELECT coalesce(max(prev_revision), 0) FROM kine WHERE name = 'compact_rev_key'"
         ).fetchone()
+        compacted = compacted if type(compacted) is int else 0
         query = "SELECT id, name, created, deleted, value, old_value FROM kine ORDER BY id"
         for revision, name, created, deleted, value, old in connection.execute(query):
-            stream = stream_of_key(name)
+            stream = stream_of_key(_bytes(name))
             if stream is None:
+                continue
+            if type(revision) is not int or revision <= 0:
+                self._leave(stream)
                 continue
             key = name.decode("utf-8", "replace")
             looked = revision <= compacted and not deleted
-            text = (value or old or b"") if not deleted else (old or value or b"")
+            text, before = _bytes(value), _bytes(old)
+            text = (before or text) if deleted else (text or before)
             self.take(
                 revision,
                 key,
@@ -330,7 +359,10 @@ class DeltaReader(StoreReader):
             return
         key, revision = _base64(pair.get("key")), pair.get("mod_revision")
         stream = stream_of_key(key)
-        if stream is None or not isinstance(revision, int):
+        if stream is None:
+            return
+        if type(revision) is not int or not 0 < revision <= INT64_MAX:
+            self._leave(stream)
             return
         text = key.decode("utf-8", "replace")
         deleted = inner.get("type") in (1, "DELETE")
@@ -349,6 +381,11 @@ def delta_events(text: bytes | bytearray) -> list[Any] | None:
             continue
         return found if isinstance(found, list) else None
     return None
+
+
+def _bytes(value: Any) -> bytes:
+    """A field or cell that should hold bytes; nothing if another type stands there."""
+    return value if type(value) is bytes else b""
 
 
 def _base64(value: Any) -> bytes:

@@ -33,6 +33,15 @@ _ROOTS = {
 }
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _SIGN = 1 << 63
+_UINT64_MAX = (1 << 64) - 1
+#: A varint of so many bytes has 64 bits.
+_VARINT_BYTES_MAX = 10
+#: What reading a message trips over that is none: its fields may be of any type, its times of any
+#: year, its text of any bytes. `ValueError`: also text and JSON that are none.
+_MALFORMED = (
+    *(LookupError, ValueError, AttributeError, TypeError),
+    *(OverflowError, OSError, RecursionError),
+)
 
 
 class EncryptedError(ValueError):
@@ -71,7 +80,7 @@ def object_of(value: bytes, unknown: Counter[str]) -> Raw | None:
         if root is None:
             return None
         return {"kind": kind, "apiVersion": api_version, **_message(root, envelope[2], unknown)}
-    except (IndexError, KeyError, UnicodeDecodeError, AttributeError, TypeError) as error:
+    except _MALFORMED as error:
         raise UnreadableError("it is cut off or no object") from error
 
 
@@ -104,13 +113,14 @@ def fields_of(data: bytes) -> Iterator[tuple[int, Any]]:
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
     result = shift = 0
-    while True:
+    for _ in range(_VARINT_BYTES_MAX):
         byte = data[at]
         at += 1
         result |= (byte & 0x7F) << shift
         if byte < 0x80:  # noqa: PLR2004
-            return result, at
+            return result & _UINT64_MAX, at
         shift += 7
+    raise IndexError(at)
 
 
 def _message(name: str, data: bytes, unknown: Counter[str]) -> Raw:
