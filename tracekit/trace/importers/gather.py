@@ -41,6 +41,10 @@ _CHUNK_BYTES = 256 * 1024
 _AUDIT = re.compile(rb"auditID|AuditId|protoPayload")
 
 _KUBECTL = BY_NAME["kubectl"]
+_INSTEAD = (
+    "`kubectl get cronjobs,jobs,pods,events -A -o json` prints a file that can; `tracekit import "
+    "--help` lists the kinds, docs/rescue.md how to get each"
+)
 Found = tuple[Kind, LineSource]
 
 
@@ -294,8 +298,7 @@ def _unknown(source: LineSource) -> TraceFormatError:
     if why:
         return TraceFormatError(f"{source.name} {why}")
     return TraceFormatError(
-        f"{source.name} holds nothing that can be imported in its first 8 MiB: docs/rescue.md has "
-        "the kinds of file that can, and how to get each"
+        f"{source.name} holds nothing that can be imported in its first 8 MiB: {_INSTEAD}"
     )
 
 
@@ -304,7 +307,4 @@ def _nothing(name: str, left_out: Counter[str]) -> TraceFormatError:
     if not left_out:
         return TraceFormatError(f"{name} is an empty directory: name files")
     whys = "; ".join(f"{count:,} {why}" for why, count in left_out.most_common(3))
-    return TraceFormatError(
-        f"none of the files in {name} can be imported ({whys}): docs/rescue.md has the kinds of "
-        "file that can, and how to get each"
-    )
+    return TraceFormatError(f"none of the files in {name} can be imported ({whys}): {_INSTEAD}")

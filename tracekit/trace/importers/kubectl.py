@@ -5,25 +5,21 @@ state, without its type; `ts` (moreutils) may stand before each line. A list is 
 objects that a watch begins with are printed as ADDED too: until something else comes, they count as
 looks.
 
-What ships Events writes each as it is, without its kind, or in an object of its own:
-
-| lines | by |
-|---|---|
-| an Event, told by what it involves | kubernetes-event-exporter, k8s-event-logger |
-| `verb` and `event` (beside `old_event`), behind the head of a klog line or not | eventrouter |
-| `body`, beside `attributes` with the type | OpenTelemetry's k8s_event_input |
+What ships Events writes each as it is, without its kind, or in an object of its own (`shipped.py`);
+OpenTelemetry's collector writes OTLP (`otlp.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any, TypeGuard
+from typing import Any
 
 import orjson
 
 from tracekit.base.kube.timestamps import NS_PER_S, parse_rfc3339
 from tracekit.trace.format.model import STREAM_KINDS
+from tracekit.trace.importers import otlp
 from tracekit.trace.importers.documents import documents
 from tracekit.trace.importers.frames import (
     frame,
@@ -33,17 +29,16 @@ from tracekit.trace.importers.frames import (
     stream_named,
     stream_of,
 )
-from tracekit.trace.importers.looks import CLUSTER_WIDE, Looks, look_of
+from tracekit.trace.importers.looks import CLUSTER_WIDE, Look, Looks, look_of
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.sample import Sample, unstamped, without_klog_head
+from tracekit.trace.importers.shipped import events_in
 from tracekit.trace.importers.source import LineSource
 from tracekit.trace.importers.values import check_values
 from tracekit.trace.importers.yamls import is_yaml, yaml_documents
 
 Raw = dict[str, Any]
 
-#: By eventrouter's words for them.
-_VERBS = {"ADDED": "ADDED", "UPDATED": "MODIFIED"}
 _HEAD_BYTES = 64 * 1024
 _WHOLE_BYTES = 4 * 1024 * 1024
 _TYPES = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"})
@@ -60,6 +55,8 @@ class Stamps:
 
     def __init__(self) -> None:
         self.last: bytes | None = None
+        #: When what is read now was observed, if what wrote it says so, Unix ns.
+        self.observed_ns: int | None = None
 
     def strip(self, lines: Iterator[bytes]) -> Iterator[bytes]:
         """The lines without their stamps."""
@@ -71,8 +68,8 @@ class Stamps:
 
     def at_ns(self, near_ns: int | None) -> int | None:
         """The last stamp in Unix ns; `near_ns` gives the year to those that have none."""
-        if self.last is None:
-            return None
+        if self.observed_ns is not None or self.last is None:
+            return self.observed_ns
         text = self.last.decode()
         if text[0].isdigit():
             return parse_rfc3339(text if text[-1] == "Z" or text[-6] in "+-" else f"{text}Z")
@@ -100,6 +97,8 @@ class KubectlLines:
         #: By stream: objects that stand alone, with their times; whether a watch follows is open.
         self._alone: dict[str, list[tuple[orjson.Fragment, int | None]]] = {}
         self._alone_in: dict[str, set[str]] = {}
+        #: By stream the list of a collector that may go on in the next record.
+        self._pulled: dict[str, tuple[int | None, list[Raw]]] = {}
         self._name = ""
         self._latest_ns: int | None = None
         #: The stream that the file's name says, and when its bundle was collected.
@@ -141,11 +140,16 @@ class KubectlLines:
                 self._result.problems[f"what is no object in {source.name}, left out"] += 1
 
     def _document(self, document: Raw, stamps: Stamps) -> Iterator[bytes]:
-        shipped = _shipped(document)
-        if shipped is not None:
+        if otlp.is_log(document):
+            for record in otlp.records(document):
+                yield from self._record(record, stamps)
+            stamps.observed_ns = None
+            return
+        shipped = list(events_in(document))
+        for said, event in shipped:
             self._result.shapes["shipped Event"] += 1
-            said, event = shipped
             yield from self._state({"apiVersion": "v1", "kind": "Event", **event}, said, stamps)
+        if shipped:
             return
         obj = document.get("object")
         kind = document.get("type")
@@ -171,6 +175,43 @@ class KubectlLines:
             yield from self._looks.add(stream, look)
             if stamps.last is not None:
                 yield from self._looks.end(stream)
+
+    def _record(self, record: otlp.Record, stamps: Stamps) -> Iterator[bytes]:
+        """The lines for a record of OpenTelemetry's collector."""
+        stamps.observed_ns = record.observed_ns
+        event, body = otlp.event_of(record), record.body
+        if event is not None:
+            stamps.observed_ns = record.at_ns or record.observed_ns
+            self._result.shapes["shipped Event"] += 1
+            yield from self._state(event, "", stamps)
+        elif not isinstance(body, dict) or otlp.is_log(body):
+            self._result.problems["log records that hold no object, left out"] += 1
+        elif isinstance(watched := body.get("object"), dict):
+            if body.get("type") == otlp.PULL_END:
+                return
+            yield from self._end_of_pull(stream_of(watched))
+            yield from self._document(body, stamps)
+        elif (stream := stream_of(body)) is None:
+            yield from self._document(body, stamps)
+        else:
+            self._result.shapes["pulled object"] += 1
+            if self._leaves_manifest(stream, body):
+                return
+            if self._pulled.get(stream, (record.observed_ns, []))[0] != record.observed_ns:
+                yield from self._end_of_pull(stream)
+            self._pulled.setdefault(stream, (record.observed_ns, []))[1].append(body)
+
+    def _end_of_pull(self, stream: str | None) -> Iterator[bytes]:
+        """The lines for a list that a collector has made, of which it does not say what of."""
+        if stream is None or stream not in self._pulled:
+            return
+        observed_ns, items = self._pulled.pop(stream)
+        asked = self._result.scope
+        scope = frozenset[str]() if asked is None else asked.namespaces
+        self._states.update((stream, *_identity(item)) for item in items)
+        texts = [orjson.Fragment(orjson.dumps(item)) for item in items]
+        yield from self._looks.add(stream, Look(texts, scope, None, observed_ns, ""))
+        yield from self._looks.end(stream)
 
     def _leaves_manifest(self, stream: str, obj: Raw) -> bool:
         """Whether an object is left out, as it lacks all that a server sets; counts what lacks."""
@@ -203,6 +244,8 @@ class KubectlLines:
 
     def rest(self) -> Iterator[bytes]:
         """The lines that all files together make."""
+        for stream in list(self._pulled):
+            yield from self._end_of_pull(stream)
         yield from self._looks.end_all()
         asked = self._result.scope
         for stream, found in self._alone.items():
@@ -279,33 +322,6 @@ def _only_document(source: LineSource) -> Raw | None:
     return found if isinstance(found, dict) else None
 
 
-def _shipped(document: Raw) -> tuple[str, Raw] | None:
-    """The Event in what ships Events, and what its watch said of it, "" if nobody says it."""
-    if _is_event(document):
-        return "", document
-    event = document.get("event")
-    if _is_event(event) and document.get("verb") in _VERBS:
-        return _VERBS[document["verb"]], event
-    event, said = document.get("body"), document.get("attributes")
-    if _is_event(event) and isinstance(said, dict):
-        kind = str(said.get("event_type"))
-        return kind if kind in _TYPES else "", event
-    return None
-
-
-def _is_event(value: Any) -> TypeGuard[Raw]:
-    """Whether it is an Event of the API that does not name its kind."""
-    if not isinstance(value, dict) or "kind" in value:
-        return False
-    meta, involved = value.get("metadata"), value.get("involvedObject")
-    return (
-        isinstance(meta, dict)
-        and isinstance(meta.get("uid"), str)
-        and isinstance(involved, dict)
-        and isinstance(value.get("reason"), str)
-    )
-
-
 def _identity(obj: Raw) -> tuple[str, str]:
     """The uid and the revision of an object, as far as it has them."""
     meta = obj.get("metadata")
@@ -331,7 +347,9 @@ def has_streams(sample: Sample, name: str) -> bool:
 
 
 def _is_of_stream(document: Raw, name: str) -> bool:
-    if _shipped(document) is not None:
+    if otlp.is_log(document):
+        return any(map(_is_kept, otlp.records(document)))
+    if any(True for _ in events_in(document)):
         return True
     obj = document.get("object")
     if isinstance(obj, dict):
@@ -342,9 +360,20 @@ def _is_of_stream(document: Raw, name: str) -> bool:
     return (stream_of(document) if "kind" in document else stream_named(name)) is not None
 
 
+def _is_kept(record: otlp.Record) -> bool:
+    """Whether a record is one that `k8sobjects` or `k8s_events` write of a kind that is kept."""
+    body = record.body
+    if otlp.event_of(record) is not None:
+        return True
+    obj = body.get("object", body) if isinstance(body, dict) else None
+    return isinstance(obj, dict) and stream_of(obj) is not None
+
+
 def _is_printed(document: Raw) -> bool:
     """Whether a document is one that kubectl prints: a watch event, an object, a list."""
-    if _shipped(document) is not None:
+    if otlp.is_log(document):
+        return any(map(_is_kept, otlp.records(document)))
+    if any(True for _ in events_in(document)):
         return True
     obj = document.get("object")
     if document.get("type") in _TYPES and isinstance(obj, dict):

@@ -26,6 +26,8 @@ _ISO = re.compile(
 )
 _TS = re.compile(rb"^([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?)\s(.*)$", re.DOTALL)
 _KLOG_HEAD = re.compile(rb"^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6}\s+\d+ [\w./-]+:\d+\] (?=\{)")
+#: What is left of a line that CRI keeps whole, without its stamp.
+_CRI_HEAD = re.compile(rb"^std(?:out|err) F (?=[{IWEF])")
 _FIELD = re.compile(
     rb"^(?:- |  )?(apiVersion|kind|auditID|protoPayload):[ \t]*([^\s#]*)", re.MULTILINE
 )
@@ -103,8 +105,8 @@ def unstamped(line: bytes) -> tuple[bytes | None, bytes]:
 
 
 def without_klog_head(line: bytes) -> bytes:
-    """What a line of klog says that is JSON, as eventrouter writes Events."""
-    return _KLOG_HEAD.sub(b"", line, count=1)
+    """What a line of klog, or of a container's log on its node, says that is JSON."""
+    return _KLOG_HEAD.sub(b"", _CRI_HEAD.sub(b"", line, count=1), count=1)
 
 
 def _json(text: bytes) -> Any:

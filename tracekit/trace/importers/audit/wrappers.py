@@ -30,6 +30,8 @@ from typing import Any
 
 import orjson
 
+from tracekit.trace.importers.otlp import value_of
+
 Raw = dict[str, Any]
 
 #: What of a line is looked at to take the short way.
@@ -170,7 +172,7 @@ def _held(value: Raw) -> Iterator[tuple[str, Any]]:
         yield "tables", _table(value["columns"], value["rows"])
         return
     if type(value.get("kvlistValue")) is dict:
-        yield "kvlistValue", _of_otlp(value)
+        yield "kvlistValue", value_of(value)
         return
     dotted = _undotted(value)
     if dotted is not None:
@@ -178,30 +180,6 @@ def _held(value: Raw) -> Iterator[tuple[str, Any]]:
         return
     for name, inner in value.items():
         yield str(name), inner
-
-
-def _of_otlp(value: Any) -> Any:
-    """What a value of OTLP's JSON encoding stands for (opentelemetry-proto, common.proto AnyValue).
-
-    Integers are text there; what is none of its kinds is null.
-    """
-    kind, inner = next(iter(value.items()), ("", None)) if type(value) is dict else ("", None)
-    if kind == "kvlistValue" and type(inner) is dict:
-        pairs = [pair for pair in _list_in(inner) if type(pair) is dict]
-        return {str(pair.get("key")): _of_otlp(pair.get("value")) for pair in pairs}
-    if kind == "arrayValue" and type(inner) is dict:
-        return [_of_otlp(item) for item in _list_in(inner)]
-    if kind == "intValue":
-        try:
-            return int(str(inner))
-        except ValueError:
-            return None
-    return inner if kind in ("stringValue", "boolValue", "doubleValue") else None
-
-
-def _list_in(value: Raw) -> list[Any]:
-    found = value.get("values")
-    return found if type(found) is list else []
 
 
 def _table(columns: list[Any], rows: list[Any]) -> list[Raw]:

@@ -1,0 +1,298 @@
+"""Files in the formats of other tools, made here: which are read, what of them, and what is said of the rest.
+
+Each is of two Jobs, a pod, a CronJob or two Events of one of the Jobs, as the tool writes them.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.unit.trace.importers.audit_logs import entry
+from tests.unit.trace.importers.test_bundles import jobs, listing, tarred, text, thing
+from tracekit.base.errors import TraceFormatError
+from tracekit.trace.importers.report import ImportResult
+from tracekit.trace.importers.run import ImportRequest, import_files
+from tracekit.trace.reading.reader import TraceReader
+
+JOBS = [thing("Job", "shop", number) for number in range(2)]
+POD, CRON = thing("Pod", "shop", 0), thing("CronJob", "shop", 0)
+AUDIT = [
+    entry("create", "jobs", f"job-{n}", at_s=n, response=obj, code=201, audit_id=f"a-{n}")
+    for n, obj in enumerate(JOBS)
+]
+MARKS = "==== {} logs for container c of pod shop/pod-0 ===="
+
+
+def event(number: int) -> dict[str, Any]:
+    meta = {**thing("Event", "shop", number)["metadata"], "name": f"job-0.{number}"}
+    about = {"kind": "Job", "namespace": "shop", "name": "job-0", "uid": "Job-shop-0"}
+    return {
+        "kind": "Event", "apiVersion": "v1", "metadata": meta, "involvedObject": about,
+        "reason": "SuccessfulCreate", "message": "Created pod: job-0-x", "type": "Normal",
+        "source": {"component": "job-controller"}, "count": 1, "eventTime": None,
+        "firstTimestamp": "2026-03-01T10:00:00Z", "lastTimestamp": "2026-03-01T10:00:00Z",
+    }  # fmt: skip
+
+
+def bare(obj: dict[str, Any]) -> dict[str, Any]:
+    """An object without its kind, as typed clients and lists have it."""
+    return {name: value for name, value in obj.items() if name not in ("kind", "apiVersion")}
+
+
+EVENTS = [event(1), event(2)]
+
+
+def line(document: object) -> str:
+    return json.dumps(document, separators=(",", ":"))
+
+
+def lines(documents: list[Any]) -> str:
+    return "\n".join(map(line, documents)) + "\n"
+
+
+def logged(payload: dict[str, Any]) -> dict[str, Any]:
+    """An entry of Cloud Logging's log `events`."""
+    return {"insertId": "x", "jsonPayload": payload, "logName": "projects/p/logs/events",
+            "resource": {"type": "k8s_cluster"}, "timestamp": "2026-03-01T10:00:00Z"}  # fmt: skip
+
+
+def elastic() -> dict[str, Any]:
+    """A document of Metricbeat's metricset kubernetes.event."""
+    meta = {"name": "job-0.1", "namespace": "shop", "uid": "Event-shop-1",
+            "resource_version": "101", "timestamp": {"created": "2026-03-01T10:00:00Z"}}  # fmt: skip
+    about = {"kind": "Job", "name": "job-0", "uid": "Job-shop-0", "api_version": "batch/v1"}
+    found = {
+        "metadata": meta, "involved_object": about, "reason": "SuccessfulCreate", "count": 1,
+        "message": "Created pod: job-0-x", "type": "Normal",
+        "timestamp": {"first_occurrence": "2026-03-01T10:00:00Z"},
+    }  # fmt: skip
+    return {"@timestamp": "2026-03-01T10:00:00Z", "kubernetes": {"event": found}}
+
+
+def flat() -> dict[str, Any]:
+    """A record of k8s_events as ClickHouse or Loki give it back."""
+    said = {"k8s.event.uid": "Event-shop-1", "k8s.event.name": "job-0.1",
+            "k8s.event.reason": "SuccessfulCreate", "k8s.namespace.name": "shop"}  # fmt: skip
+    about = {"k8s.object.kind": "Job", "k8s.object.name": "job-0", "k8s.object.uid": "Job-shop-0"}
+    return {"timestamp": "2026-03-01T10:00:00Z", "severity_text": "Normal",
+            "body": "Created pod: job-0-x", "attributes": said, "resource": about}  # fmt: skip
+
+
+def datadog() -> str:
+    out = io.StringIO()
+    table = [["Date", "Host", "Service", "Content"]]
+    csv.writer(out).writerows([*table, *(["x", "h", "kube-apiserver", line(a)] for a in AUDIT)])
+    return out.getvalue()
+
+
+def velero() -> bytes:
+    """Each object twice: by its resource, and by the preferred version of it."""
+    files = {"metadata/version": b"1.1.0"}
+    for resource, obj in (("jobs.batch", JOBS[0]), ("pods", POD)):
+        for part in ("", "v1-preferredversion/"):
+            name = obj["metadata"]["name"]
+            files[f"resources/{resource}/{part}namespaces/shop/{name}.json"] = text(obj)
+    return tarred(files, "w:gz")
+
+
+def audit_logs() -> bytes:
+    """`oc adm must-gather -- /usr/bin/gather_audit_logs`."""
+    top = "mg/audit_logs/kube-apiserver"
+    return tarred(
+        {
+            f"{top}.audit_logs_listing": b"master-0 audit.log\n",
+            f"{top}/master-0-audit-2026-03-01T10-00-00.000.log.gz": gzip.compress(lines(AUDIT[:1]).encode()),
+            f"{top}/master-0-audit.log.gz": gzip.compress(lines(AUDIT[1:]).encode()),
+            "mg/audit_logs/openshift-apiserver/x-audit.log.gz": gzip.compress(b""),
+            "mg/event-filter.html": b'<html><script>x={"kind":"Event"}</script></html>',
+        },
+        "w",
+    )  # fmt: skip
+
+
+def crashd() -> bytes:
+    """kubecapture of crash-diagnostics."""
+    top = "kubecapture/{}/shop/{}-202603011000.0000.json"
+    return tarred(
+        {
+            top.format("batch_v1", "jobs"): text(jobs("shop")),
+            top.format("core_v1", "pods"): text(listing("Pod", [POD])),
+            "kubecapture/core_v1/shop/pod-0/c.log": b"a line\n",
+        },
+        "w:gz",
+    )
+
+
+PODS = (
+    b"NAMESPACE   NAME    READY   STATUS      RESTARTS   AGE   IP         NODE\n"
+    b"shop        pod-0   0/1     Completed   0          3m    10.0.0.1   n1\n"
+)
+
+
+def gkectl() -> bytes:
+    """A snapshot of gkectl: files named after their commands."""
+    top = "snap/kubectlCommands/kubectl_"
+    return tarred(
+        {
+            f"{top}get_jobs_-o_yaml_--all-namespaces": yaml.safe_dump(listing("Job", JOBS, "List")).encode(),
+            f"{top}get_pods_-o_wide_--all-namespaces": PODS,
+            f"{top}describe_nodes": b"Name:      n1\nLabels:    a=b\n",
+        },
+        "w",
+    )  # fmt: skip
+
+
+def rancher() -> bytes:
+    """Rancher's log collector: tables alone."""
+    nodes = b"NAME   STATUS   ROLES   AGE   VERSION\nn1     Ready    <none>  3d    v1.33.1+rke2r1\n"
+    files = {
+        "n/rke2/kubectl/pods": PODS,
+        "n/rke2/kubectl/nodes": nodes,
+        "n/systeminfo/ps": b"PID\n",
+    }
+    return tarred(files, "w:gz")
+
+
+def dump() -> str:
+    """`kubectl cluster-info dump` as one stream, logs of containers among it."""
+    parts = [listing("Node", []), jobs("shop"), listing("Pod", [POD])]
+    shown = [json.dumps(part, indent=4) for part in parts]
+    return "\n".join([*shown, MARKS.format("START"), "a {log} line", MARKS.format("END"), ""])
+
+
+Made = Callable[[], "str | bytes"]
+BOTH = ["jobs/job-0", "jobs/job-1"]
+TOLD = ["events/job-0.1", "events/job-0.2"]
+#: What is read: the kind, and the objects that are kept.
+READ: dict[str, tuple[Made, str, list[str]]] = {
+    "Velero's backup": (velero, "kubectl", ["jobs/job-0", "pods/pod-0"]),
+    "crashd's kubecapture": (crashd, "kubectl", [*BOTH, "pods/pod-0"]),
+    "gkectl's snapshot": (gkectl, "kubectl", BOTH),
+    "Rancher's log collector": (rancher, "kubectl-text", ["pods/pod-0"]),
+    "gather_audit_logs": (audit_logs, "audit", BOTH),
+    "cluster-info dump, one stream": (dump, "kubectl", [*BOTH, "pods/pod-0"]),
+    "GKE's Events, JSON": (lambda: json.dumps([logged(e) for e in EVENTS], indent=2), "kubectl", TOLD),
+    "GKE's Events, YAML": (
+        lambda: "---\n".join(yaml.safe_dump(logged(e)) for e in EVENTS), "kubectl", TOLD
+    ),
+    "Metricbeat's Events": (
+        lambda: json.dumps({"hits": {"hits": [{"_source": elastic()}]}}), "kubectl", TOLD[:1]
+    ),
+    "k8s_events, flat": (lambda: lines([flat()]), "kubectl", TOLD[:1]),
+    "Fluent Bit's Events": (
+        lambda: lines([{"date": 1.0, **bare(e)} for e in EVENTS]), "kubectl", TOLD
+    ),
+    "an exporter's Events in Elasticsearch": (
+        lambda: json.dumps({"hits": {"hits": [{"_source": bare(e)} for e in EVENTS]}}),
+        "kubectl", TOLD,
+    ),
+    "an exporter's log, shipped": (
+        lambda: lines([{"log": line(bare(e)) + "\n", "kubernetes": {}} for e in EVENTS]),
+        "kubectl", TOLD,
+    ),
+    "an exporter's log, of Loki": (
+        lambda: lines([{"labels": {}, "line": line(bare(e)), "timestamp": "x"} for e in EVENTS]),
+        "kubectl", TOLD,
+    ),
+    "an exporter's log, of CRI": (
+        lambda: "".join(f"2026-03-01T10:00:00.1Z stdout F {line(bare(e))}\n" for e in EVENTS),
+        "kubectl", TOLD,
+    ),
+    "kubectl events -o json": (
+        lambda: json.dumps(
+            {"kind": "EventList", "apiVersion": "v1", "metadata": {}, "items": [*map(bare, EVENTS)]}
+        ),
+        "kubectl", TOLD,
+    ),
+    "kubectl get --raw": (
+        lambda: line({"kind": "JobList", "apiVersion": "batch/v1", "items": [*map(bare, JOBS)]}),
+        "kubectl", BOTH,
+    ),
+    "kubectl get -o jsonpath={.items}": (lambda: line(JOBS), "kubectl", BOTH),
+    "kubectl get -o jsonpath={.items[*]}": (lambda: " ".join(map(line, JOBS)), "kubectl", BOTH),
+    "kubectl get -w -o yaml": (lambda: "---\n".join(map(yaml.safe_dump, JOBS)), "kubectl", BOTH),
+    "jq .items[]": (lambda: "\n".join(json.dumps(j, indent=2) for j in JOBS), "kubectl", BOTH),
+    "an object of a dashboard": (lambda: yaml.safe_dump(CRON), "kubectl", ["cronjobs/cronjob-0"]),
+    "Datadog's CSV": (datadog, "audit", BOTH),
+    "Logstash": (lambda: lines([{"@version": "1", "message": line(a)} for a in AUDIT]), "audit", BOTH),
+    "Logstash, parsed": (lambda: lines([{"@version": "1", **a} for a in AUDIT]), "audit", BOTH),
+}  # fmt: skip
+#: What holds no object or Event of the API as a server stores it.
+REFUSED: dict[str, Made] = {
+    "popeye": lambda: json.dumps({"popeye": {"sanitizers": [{"issues": {"shop/job-0": []}}]}}),
+    "k9s": lambda: "NAMESPACE,NAME,COMPLETIONS,DURATION,AGE\nshop,job-0,1/1,5s,3m\n",
+    "Argo CD's export": lambda: yaml.safe_dump_all(
+        [
+            {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": {"uid": "u"}},
+            {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}},
+        ]
+    ),
+    "kubectl get -o custom-columns": lambda: "NAME    FAILED\njob-0   2\njob-1   <none>\n",
+    "kubectl get -o jsonpath of names": lambda: "job-0 job-1",
+    "kubectl get -o name": lambda: "job.batch/job-0\njob.batch/job-1\n",
+    "kube-state-metrics": lambda: (
+        '# TYPE kube_job_status_failed gauge\nkube_job_status_failed{job_name="job-0"} 2\n'
+    ),
+    "Alloy's Events": lambda: 'name=job-0 kind=Job eventRV=301 reason=SuccessfulCreate msg="x"\n',
+    "crictl pods": lambda: json.dumps(
+        {"items": [{"id": "a", "metadata": {"name": "pod-0", "uid": "Pod-shop-0"}, "state": "x"}]}
+    ),
+    "CloudTrail": lambda: line({"Records": [{"eventSource": "eks.amazonaws.com", "eventID": "x"}]}),
+    "Azure's KubeEvents": lambda: "ObjectKind,Namespace,Name,Reason\nJob,shop,job-0,Created\n",
+    "Falco's alerts": lambda: line({"rule": "r", "output_fields": {"ka.verb": "create"}}),
+    "AdmissionReviews": lambda: line(
+        {
+            "kind": "AdmissionReview",
+            "apiVersion": "admission.k8s.io/v1",
+            "request": {"object": JOBS[0]},
+        }
+    ),
+}
+
+
+def imported(made: Made, place: Path) -> tuple[ImportResult, TraceReader]:
+    content = made()
+    source = place / "source"
+    source.write_bytes(content if isinstance(content, bytes) else content.encode())
+    (result,) = import_files(ImportRequest([str(source)], place / "trace"))
+    return result, TraceReader(place / "trace")
+
+
+@pytest.mark.parametrize("name", READ)
+def test_it_is_read_with_each_object(name: str, tmp_path: Path) -> None:
+    made, kind, wanted = READ[name]
+    result, reader = imported(made, tmp_path)
+    assert result.kind == kind
+    rows = reader.table(("stream", "name", "uid", "type", "job")).to_pylist()
+    rows = [row for row in rows if row["type"] not in ("LIST_BEGIN", "LIST_END", "GAP")]
+    assert sorted(f"{row['stream']}/{row['name']}" for row in rows) == wanted
+    if wanted[0].startswith("events"):
+        assert {row["job"] for row in rows} == {"job-0"}
+        assert [row["uid"] for row in rows] == [f"Event-shop-{n + 1}" for n in range(len(rows))]
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_it_is_refused_with_what_to_do(name: str, tmp_path: Path) -> None:
+    with pytest.raises(TraceFormatError) as refused:
+        imported(REFUSED[name], tmp_path)
+    said = str(refused.value)
+    assert "`kubectl get cronjobs,jobs,pods,events -A -o json` prints" in said
+    assert "manifests" not in said
+
+
+def test_an_event_within_an_object_of_the_api_is_none(tmp_path: Path) -> None:
+    """An annotation, a ConfigMap, an admission request: what holds one there tells nothing."""
+    notes = {"event": line(bare(EVENTS[0]))}
+    obj = {**JOBS[0], "metadata": {**JOBS[0]["metadata"], "annotations": notes}, "event": EVENTS[1]}
+    result, reader = imported(lambda: line(obj), tmp_path)
+    assert result.shapes == {"object": 1}
+    assert {s.stream for s in reader.streams()} == {"jobs"}
