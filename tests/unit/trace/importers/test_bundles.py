@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+import zstandard
 
 from tracekit.base.errors import TraceFormatError
 from tracekit.trace.importers.report import ImportResult
@@ -208,19 +209,29 @@ def names(reader: TraceReader) -> list[str]:
 
 
 WANTED = ["jobs/shop/job-0", "jobs/shop/job-1", "pods/shop/pod-0"]
+WANTED_OF = {"insights": ["jobs/shop/job-0", "pods/shop/pod-0", "pods/shop/pod-1"]}
 
 
-@pytest.mark.parametrize("form", ["folder", "w", "w:gz", "w:xz", "w:bz2", "zip", "nested"])
+FORMS = ("w", "w:gz", "w:xz", "w:bz2", "zst", "zip")
+
+
+def packed(files: Files, form: str) -> bytes:
+    if form == "zip":
+        return zipped(files)
+    if form == "zst":
+        return zstandard.ZstdCompressor().compress(tarred(files, "w"))
+    return tarred(files, form)
+
+
+@pytest.mark.parametrize("form", ["folder", *FORMS])
 @pytest.mark.parametrize("bundle", BUNDLES)
 def test_a_bundle_is_taken_as_it_comes(tmp_path: Path, bundle: str, form: str) -> None:
     files = BUNDLES[bundle]()
     source = tmp_path / "bundle"
     if form == "folder":
         folder(source, files)
-    elif form == "nested":
-        source.write_bytes(zipped({"inner/x.tar.gz": tarred(files, "w:gz"), "readme": b"see x"}))
     else:
-        source.write_bytes(zipped(files) if form == "zip" else tarred(files, form))
+        source.write_bytes(packed(files, form))
     reader, result = imported(source, tmp_path)
     assert names(reader) == WANTED
     assert (reader.header.kubernetes_version or "").startswith("v1.33.1")
@@ -228,6 +239,39 @@ def test_a_bundle_is_taken_as_it_comes(tmp_path: Path, bundle: str, form: str) -
     assert any("left out" in remark for remark in result.remarks)
     if bundle in ("must-gather", "support-bundle-kit"):
         assert "2026-03-01T11:05:00.25" in result.times
+
+
+@pytest.mark.parametrize("outer", ["folder", *FORMS])
+@pytest.mark.parametrize("bundle", [*BUNDLES, "insights"])
+def test_an_archive_in_an_archive_is_opened(tmp_path: Path, bundle: str, outer: str) -> None:
+    """Once, in whatever both are packed; one more is left out, and said."""
+    files = insights() if bundle == "insights" else BUNDLES[bundle]()
+    wanted = WANTED_OF.get(bundle, WANTED)
+    for number, inner in enumerate(FORMS):
+        around = {"inner/x": packed(files, inner), "readme": b"see x"}
+        place = tmp_path / str(number)
+        place.mkdir()
+        source = place / "bundle"
+        if outer == "folder":
+            folder(source, around)
+        else:
+            source.write_bytes(packed(around, outer))
+        reader, result = imported(source, place)
+        assert names(reader) == wanted, inner
+        assert any("left out" in remark for remark in result.remarks)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_archive_three_deep_is_left_out_and_said(tmp_path: Path, form: str) -> None:
+    deep = packed({"y": packed({"z": packed(dump(), form)}, form)}, form)
+    source = tmp_path / "bundle"
+    source.write_bytes(deep)
+    with pytest.raises(TraceFormatError, match="archives within archives within archives"):
+        imported(source, tmp_path)
+    source.write_bytes(packed({"y": deep, "jobs.json": text(jobs("shop"))}, form))
+    reader, result = imported(source, tmp_path)
+    assert names(reader) == WANTED[:2]
+    assert any("within archives within archives" in remark for remark in result.remarks)
 
 
 def test_lists_of_namespaces_are_one_look_and_an_empty_one_counts(tmp_path: Path) -> None:
