@@ -34,7 +34,8 @@ TROUBLED = Rule(
     "when an image does not come, a container cannot start or has failed, or a node took or "
     "refused the pod; or its condition PodScheduled is False.",
     "A pod that runs a moment later.",
-    "Read what its container said: kubectl logs POD --previous.", rank=19,
+    "Read what its container said: kubectl logs POD, with --previous where it was restarted.",
+    rank=19,
 )  # fmt: skip
 WARNED = Rule(
     "TK445", "Events of type Warning that were shown", Severity.WARNING,
@@ -203,7 +204,21 @@ def _pod(facts: Facts, one: _Object, last: Shown) -> Iterator[Case]:
     detail = f"{where or _cells(last)}{_path(one)}{_when(one)}"
     if message:
         detail += f": {shortened(message)}"
-    yield _case(facts, one, TROUBLED, f"was shown as {reason}", detail, _todo(reason, message))
+    todo = _todo(reason, message) or _read(last, reason)
+    yield _case(facts, one, TROUBLED, f"was shown as {reason}", detail, todo)
+
+
+def _read(last: Shown, reason: str) -> str:
+    """Where it is told what became of a pod, as a command for this one."""
+    space = f" -n {last.namespace}" if last.namespace else ""
+    if reason in _NODES:
+        return (
+            "See what was said of it while it is there: kubectl get events"
+            f"{space} --field-selector involvedObject.name={last.name}"
+        )
+    restarted = bool(last.restarts) or any(c.restarts for c in last.containers or ())
+    previous = " --previous" if restarted else ""
+    return f"Read what its container said: kubectl logs{space} {last.name}{previous}"
 
 
 def _todo(reason: str, message: str) -> str | None:
