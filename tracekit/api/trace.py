@@ -433,7 +433,7 @@ class Trace:
         judged = judge.job(namespace, name) if (namespace, name) in judge.objects.jobs else None
         if judged is not None:
             about = judge.about("Job", namespace, name)
-            narrative = narrative_of_job(judged, about)
+            narrative = narrative_of_job(judged, about, self.coverage)
             add_container_logs(narrative, self._logs(namespace, name))
             add_logged_syncs(narrative, self._syncs("jobs", namespace, name))
             others = [judgement for judgement in about if judgement.controller != "job"]

@@ -146,6 +146,10 @@ class Coverage(Struct, frozen=True):
             return any(s.stream == stream and s.scope != UNKNOWN for s in self.spans)
         return any(True for _ in self._of(stream, namespace))
 
+    def has(self, stream: str) -> bool:
+        """Whether the stream was ever looked at, wherever that was."""
+        return any(span.stream == stream for span in self.spans)
+
     def watches(self, stream: str, namespace: str | None) -> bool:
         """Whether the stream was ever watched there, and not only looked at."""
         return any(not span.is_look for span in self._of(stream, namespace))

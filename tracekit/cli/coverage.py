@@ -20,8 +20,8 @@ def coverage_document(coverage: Coverage) -> dict[str, Any]:
             {
                 "stream": span.stream,
                 "scope": str(span.scope),
-                "from": format_rfc3339(span.from_ns),
-                "until": format_rfc3339(span.until_ns),
+                "from": format_rfc3339(span.from_ns) if span.from_ns else None,
+                "until": format_rfc3339(span.until_ns) if span.until_ns else None,
                 "look": span.is_look,
             }
             for span in coverage.spans
@@ -91,4 +91,5 @@ def _unseen(coverage: Coverage, stream: str, scope: Scope, spans: list[Span]) ->
 
 
 def _time(at_ns: int) -> str:
-    return format_rfc3339(at_ns - at_ns % 1_000_000) or "-"
+    """A time; of a look in which nothing tells when it was made there is none."""
+    return (format_rfc3339(at_ns - at_ns % 1_000_000) if at_ns else None) or "-"

@@ -149,7 +149,10 @@ def render(trace: str, summary: TraceSummary, times: Timed, out: TextIO) -> None
         _write_streams(summary, out)
     _write_origins(header, out)
     jobs = summary.jobs
-    _heading(f"Jobs: {jobs.total:,}, of which {jobs.deleted:,} were deleted", out)
+    if jobs.total or summary.coverage.has("jobs"):
+        _heading(f"Jobs: {jobs.total:,}, of which {jobs.deleted:,} were deleted", out)
+    else:
+        _heading("Jobs: not recorded", out)
     if jobs.names != jobs.total:
         again = f"They have {jobs.names:,} names, and some were used again; replay counts names."
         write_line(again, out)

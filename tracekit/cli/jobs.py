@@ -116,6 +116,8 @@ def jobs(
         rows = rows.filter([selector_matches(selector, found) for found in labels])
     if not rows.num_rows and not session.is_damaged:
         tell("no Job found" + _why_none(session))
+    if output == "table" and not session.rows("SELECT 1 FROM coverage WHERE stream = 'pods'"):
+        rows = rows.drop_columns([name for name in ("pods", "failed") if name in rows.column_names])
     rows = rows.drop_columns(["_namespace", "_cronjob", "_outcome", "_labels"])
     if output in ("table", "wide"):
         write_listing(rows, sys.stdout)
@@ -126,7 +128,11 @@ def jobs(
 def _why_none(session: Session) -> str:
     """Why traces have no Jobs that nonetheless tell of some."""
     whys = [source.header.scope.get(STATELESS) for source in session.sources]
-    return f": {whys[0]}; `tracekit diagnose` says what it tells" if whys and all(whys) else ""
+    if whys and all(whys):
+        return f": {whys[0]}; `tracekit diagnose` says what it tells"
+    if session.rows("SELECT 1 FROM coverage WHERE stream = 'jobs'"):
+        return ""
+    return ": none were recorded; `tracekit timeline` shows what was"
 
 
 def _order(asked: str | None) -> str:

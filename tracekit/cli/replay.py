@@ -26,6 +26,7 @@ from tracekit.cli.trace_options import (
     rules_options,
     tell_warnings,
 )
+from tracekit.judge.fact_cache import cached_coverage
 from tracekit.judge.judged import Asked, Judge, check_controllers, resolve_era
 from tracekit.judge.verdict_cache import verdicts_key
 from tracekit.judge.verdict_table import load_verdicts
@@ -176,6 +177,10 @@ def _one(trace: str, options: _Options) -> int:
     else:
         render_diff(report, era, options.output, sys.stdout)
     divergent, misfit = bool(report.divergences), bool(report.misfit)
+    lacks = "" if report.decided or divergent or misfit else _lacks(reader)
+    if lacks:
+        click.echo(f"tracekit: {lacks}", err=True)
+        return 2
     if misfit and not divergent:
         click.echo(f"tracekit: {NOT_JUDGED}", err=True)
     return exit_status(divergent=divergent, misfit=misfit, exit_zero=options.exit_zero)
@@ -215,3 +220,14 @@ def _many(traces: list[str], options: _Options) -> int:
     for document in not_judged:
         click.echo(f"tracekit: {for_terminal(document['trace'])}: {NOT_JUDGED}", err=True)
     return exit_status(divergent=divergent, misfit=bool(not_judged), exit_zero=options.exit_zero)
+
+
+def _lacks(reader: TraceReader) -> str:
+    """Why a trace in which nothing was judged cannot be, "" if it might have been."""
+    if any(map(cached_coverage(reader).has, ("jobs", "cronjobs"))):
+        return ""
+    return (
+        "nothing of the trace can be judged: it has no states of Jobs or CronJobs; `tracekit "
+        "timeline` shows what it has, and `kubectl get cronjobs,jobs,pods,events -A -o json` "
+        "prints what it lacks"
+    )

@@ -7,7 +7,8 @@ from typing import Any
 
 from tracekit.base.durations import span
 from tracekit.base.kube.timestamps import NS_PER_S
-from tracekit.report.narrative import Narrative, after_its_start
+from tracekit.report.narrative import Narrative
+from tracekit.report.narrative_closing import after_its_start
 from tracekit.report.table import counted
 from tracekit.sql.session import Session
 

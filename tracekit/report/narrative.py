@@ -9,15 +9,14 @@ the Job that nobody's sync made.
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from tracekit.base.durations import span
+from tracekit.base.coverage import Coverage
 from tracekit.base.escaping import for_html, for_terminal
 from tracekit.base.kube.job_status import COUNTS
 from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
@@ -27,10 +26,18 @@ from tracekit.check.diff.job_verdicts import place_of
 from tracekit.check.diff.judge import KeyJudgement
 from tracekit.check.diff.other_writers import COLLECTED
 from tracekit.check.diff.why import describe, describe_cut
-from tracekit.check.replay.history import Actor, History, Revision, Write, WriteKind
+from tracekit.check.replay.history import (
+    Actor,
+    EventRow,
+    History,
+    Revision,
+    Write,
+    WriteKind,
+)
 from tracekit.check.replay.search_state import Explanation
 from tracekit.check.verdict import DIVERGENT, Judgement, Verdict
 from tracekit.ports.job.context import Note
+from tracekit.report.narrative_closing import closing, named
 
 _VERBS = {
     WriteKind.POD_CREATE: "created",
@@ -50,7 +57,6 @@ _HOW_IT_CAME = ("cache: ", "rule: ")
 #: So many steps in a row that differ in their times alone are all told; of more, the first.
 _ALIKE = 3
 #: Names written out in a sentence; the rest is a number.
-_NAMES = 4
 
 
 class Step(Struct, frozen=True):
@@ -204,8 +210,13 @@ def clock(at_ns: int) -> str:
     return f"{text}.{millis:03d}"
 
 
-def narrative_of_job(judged: KeyJudgement, judgements: Sequence[Judgement]) -> Narrative:
-    """The account of one replayed key; `judgements` are those of all controllers about it."""
+def narrative_of_job(
+    judged: KeyJudgement, judgements: Sequence[Judgement], coverage: Coverage
+) -> Narrative:
+    """The account of one replayed key; `judgements` are those of all controllers about it.
+
+    `coverage` says which streams the record has at all.
+    """
     history = judged.replay.history
     narrative = Narrative("Job", history.namespace, history.name, judgements=list(judgements))
     verdicts = {(j.resource_version, j.action, j.subject): j for j in judged.judgements}
@@ -217,8 +228,10 @@ def narrative_of_job(judged: KeyJudgement, judgements: Sequence[Judgement]) -> N
     }
     apart = [j for place, j in verdicts.items() if place not in by_syncs]
     steps = [*_revisions(history), *_syncs(judged, verdicts), *_others(apart, _actors(history))]
+    if not history.jobs:
+        steps += _events(history.events, {rv for rv, action, _ in verdicts if action == "event"})
     narrative.steps = in_order(steps)
-    narrative.closing = _closing(judged, narrative.divergences)
+    narrative.closing = closing(judged, narrative.divergences, coverage)
     return narrative
 
 
@@ -326,6 +339,7 @@ def _syncs(
     judged: KeyJudgement, verdicts: Mapping[tuple[str, str, str], Judgement]
 ) -> Iterator[Step]:
     seen = 0
+    diverges = any(judgement.divergent for judgement in verdicts.values())
     counted: set[str] = set()  # pods that an earlier sync counted: it took their finalizer off
     for sync in judged.replay.syncs:
         news = judged.replay.history.pods[seen : sync.pod_cut]
@@ -342,8 +356,12 @@ def _syncs(
         details += [f"expected {p.what}" for p in sync.problems]
         details += [line for j in mine if j.divergent for line in _contradiction(j)]
         details += list(_waiting(sync))
+        unknown = [j for j in mine if j.verdict is Verdict.UNKNOWABLE]
+        if unknown and not diverges:
+            # What it did by the rules on caches that nobody knows tells nothing.
+            details = [*_news(news), *dict.fromkeys(j.why for j in unknown)]
         at_ns = sync.writes[0].recv_ns
-        verdict = _worst(sync, mine)
+        verdict = unknown[0].verdict.value if unknown and not diverges else _worst(sync, mine)
         yield Step(
             at_ns,
             sync.writes[-1].rv,
@@ -367,7 +385,7 @@ def _counted_again(sync: Explanation, counted: set[str]) -> Iterator[str]:
         ]
         if again:
             yield (
-                f"counted again: {_named(again)}, whose finalizer had been taken off before; the "
+                f"counted again: {named(again)}, whose finalizer had been taken off before; the "
                 "cache did not show that"
             )
     counted.update(
@@ -404,7 +422,7 @@ def _news(revisions: Sequence[Revision[PodView]]) -> Iterator[str]:
     for name, state in last.items():
         groups.setdefault(state, []).append(name)
     if groups:
-        finding_lines = "; ".join(f"{_named(names)} {state}" for state, names in groups.items())
+        finding_lines = "; ".join(f"{named(names)} {state}" for state, names in groups.items())
         yield f"saw: {finding_lines}"
 
 
@@ -421,16 +439,10 @@ def _did(writes: Iterable[Write]) -> str:
             statuses.append(write.job)
         elif write.pod is not None:
             parts.setdefault(write.kind, []).append(write.pod.view.name)
-    finding_lines = [f"{_VERBS[kind]} {_named(names)}" for kind, names in parts.items()]
+    finding_lines = [f"{_VERBS[kind]} {named(names)}" for kind, names in parts.items()]
     if statuses:
         finding_lines.append(_status(statuses[0], statuses[-1]))
     return "; ".join(finding_lines)
-
-
-def _named(names: Sequence[str]) -> str:
-    if len(names) <= _NAMES:
-        return ", ".join(names)
-    return f"{len(names)} pods ({', '.join(names[:2])}, …)"
 
 
 def _status(first: Revision[JobView], last: Revision[JobView]) -> str:
@@ -501,6 +513,8 @@ def _actors(history: History) -> dict[str, Actor]:
 
 def who_else(judgement: Judgement) -> str:
     """Who did what no rule of a controller explains: the garbage collector, where no other does."""
+    if judgement.verdict is Verdict.UNKNOWABLE and judgement.action == "event":
+        return f"{judgement.controller}-controller"  # an Event names its source
     if judgement.verdict is Verdict.UNKNOWABLE:
         return "nobody knows who"
     return "garbage-collector" if judgement.why in COLLECTED else "somebody else"
@@ -536,61 +550,11 @@ def _others(judgements: Iterable[Judgement], actors: Mapping[str, Actor]) -> Ite
         yield Step(judgement.time_ns, rv, who, what, (judgement.why,), judgement.verdict.value)
 
 
-#### The end ####
-
-
-def _closing(judged: KeyJudgement, divergences: Sequence[Judgement]) -> str:
-    history = judged.replay.history
-    if not history.jobs:
-        return "The record has only pods and Events of this Job, never the Job itself."
-    last = history.jobs[-1]
-    status = last.view.status
-    finish = status.finished
-    last_of = {r.view.uid: r for r in history.pods}.values()
-    phases = Counter("gone" if r.type == "DELETED" else r.view.phase for r in last_of)
-    pods = ", ".join(f"{n} {phase}" for phase, n in sorted(phases.items())) or "none"
-    if finish is not None:
-        end = f"ended {finish.type}" + (
-            f" ({finish.reason}: {finish.message})" if finish.reason else ""
-        )
-    elif last.type == "DELETED":
-        end = "was deleted before it ended"
-    else:
-        end = "had not ended when the record did"
-    verdict = contradicted(divergences)
-    took = ""
-    if finish is not None and status.start_ns is not None and finish.last_transition_ns:
-        took = f" {after_its_start(finish.last_transition_ns - status.start_ns)}"
-    return (
-        f"The Job {end}{took}; {status.succeeded} succeeded, {status.failed} failed; pods: {pods}; "
-        f"{verdict}." + "".join(f" {sentence}" for sentence in _left_behind(history))
-    )
-
-
-def after_its_start(ns: int) -> str:
-    """How long a Job took by its status, whose times are whole seconds."""
-    return f"after {span(ns)}" if ns else "less than 1 s after its startTime"
-
-
-def contradicted(divergences: Sequence[Judgement]) -> str:
-    """How many of the verdicts say no, as a clause."""
-    if not divergences:
-        return "nothing contradicts the rules"
-    return f"{len(divergences)} divergence{'s' * (len(divergences) > 1)} from the rules"
-
-
-def _left_behind(history: History) -> Iterator[str]:
-    """Sentences on pods that are still there although the Job has no more use for them."""
-    last = history.jobs[-1]
-    if last.type != "DELETED" and last.view.status.finished is None:
-        return
-    left = [
-        revision.view
-        for revision in {r.view.uid: r for r in history.pods}.values()
-        if revision.type != "DELETED"
-    ]
-    if last.type == "DELETED" and left:
-        yield f"Pods that outlived the Job: {_named([pod.name for pod in left])}."
-    held = [pod.name for pod in left if pod.has_tracking_finalizer]
-    if held:
-        yield f"Pods that still hold the tracking finalizer: {_named(held)}."
+def _events(events: Iterable[EventRow], judged: Container[str]) -> Iterator[Step]:
+    """Events that nothing judged, of a Job of which there is little else, by their own times."""
+    for event in events:
+        if str(event.rv) not in judged:
+            times = f" ({event.count:,} times)" if event.count > 1 else ""
+            what = f"emitted an Event{times}: {event.reason}: {event.message}"
+            at_ns = event.recv_ns if event.first_ns is None else event.first_ns
+            yield Step(at_ns, event.rv, event.component or "somebody", what)

@@ -19,12 +19,12 @@ from tracekit.report.narrative import (
     Narrative,
     Step,
     api_value,
-    contradicted,
     field_edit,
     in_order,
     not_seen,
     who_else,
 )
+from tracekit.report.narrative_closing import contradicted
 
 _VERBS = {
     "job-create": "created Job",

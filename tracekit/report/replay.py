@@ -262,9 +262,18 @@ def _closing_lines(report: DiffReport, era: Era) -> Text:
         kinds = ", ".join(f"{number:,} {verdict}" for verdict, number in sorted(found.items()))
         lines.append(f"{counted(found.total(), 'divergence')}: {kinds}")
     else:
-        lines.append("not judged" if report.misfit else "no divergence")
+        lines.append(_no_divergence(report))
     bad = found or report.misfit
     return Text("\n" + "\n".join(lines), style="bold red" if bad else "bold green")
+
+
+def _no_divergence(report: DiffReport) -> str:
+    """The last line where there is none: what was not judged cannot diverge."""
+    if report.misfit:
+        return "not judged"
+    if not report.actions:
+        return "no action was seen, so there was nothing to judge"
+    return "no divergence" if report.decided else "no divergence, and nothing that could be judged"
 
 
 def _write_judgements(judgements: Sequence[Judgement], out: TextIO, *, why: bool) -> None:

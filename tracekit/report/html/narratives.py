@@ -91,7 +91,7 @@ class Narratives:
             mine = about.get(key, [])
             ours = tuple(j for j in mine if j.controller == "job")
             known = with_forced(replace(judged, judgements=ours), rules, around)
-            narrative = narrative_of_job(known, mine)
+            narrative = narrative_of_job(known, mine, around.coverage)
             add_judgements(narrative, [j for j in mine if j.controller != "job"])
             add_restarts(narrative, around.restarts)
             narrative.opening = self._conclusions.get(key, "")

@@ -6,11 +6,12 @@
 --@ scope | what was asked for, in words | never
 --@ namespaces | the namespaces that were asked for; empty: nobody knows, and nothing is covered | all of them
 --@ selector | the label or field selector; what it leaves out is not covered | none
---@ from_at | from when on absence would have been seen, UTC | never
---@ until_at | until when, UTC | never
+--@ from_at | from when on absence would have been seen, UTC | a look of which nothing tells the time
+--@ until_at | until when, UTC | the same
 --@ is_look | whether it is one look only | never
 CREATE VIEW coverage AS
-SELECT trace, stream, scope, namespaces, selector, utc(from_ns) AS from_at, utc(until_ns) AS until_at,
+SELECT trace, stream, scope, namespaces, selector, utc(nullif(from_ns, 0)) AS from_at,
+       utc(nullif(until_ns, 0)) AS until_at,
        from_ns = until_ns AS is_look
 FROM internal._coverage
 ORDER BY stream, from_ns, scope;
