@@ -58,12 +58,12 @@ FROM deletions WHERE kind = 'Pod' AND {within}
 """
 #: Events that were only listed happened when they say so themselves, not when they were looked at.
 _EVENTS: Final = """
-SELECT epoch_ns(told_at) AS at_ns, namespace, kind, object, job, cronjob, event_type, reason,
+SELECT epoch_ns(happened_at) AS at_ns, namespace, kind, object, job, cronjob, event_type, reason,
        message, count, component
 FROM (
   SELECT *, CASE WHEN trace IN (
       SELECT trace FROM coverage WHERE stream = 'events' GROUP BY trace HAVING bool_and(is_look)
-    ) THEN coalesce(least(last_at, seen_at), seen_at) ELSE seen_at END AS told_at
+    ) THEN coalesce(least(last_at, seen_at), seen_at) ELSE seen_at END AS happened_at
   FROM k8s_events
 ) WHERE {within}
 """
@@ -132,7 +132,7 @@ def _all(
     for query, at, reported in (
         (_PHASES, "from_at", _phase),
         (_DELETIONS, "deletion_at", _deletion),
-        (_EVENTS, "told_at", _event),
+        (_EVENTS, "happened_at", _event),
         (_TICKS, "due_at", _tick),
     ):
         for row in _rows(session, query, at, where):

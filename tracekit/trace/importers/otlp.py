@@ -115,20 +115,20 @@ def event_of(record: Record) -> Raw | None:
     event = {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": told(meta),
-        "involvedObject": told(involved),
+        "metadata": said_only(meta),
+        "involvedObject": said_only(involved),
         "reason": said.get("k8s.event.reason"),
         "message": message,
         "type": said.get("severityText"),
         "action": said.get("k8s.event.action"),
         "count": said.get("k8s.event.count"),
-        "source": told(source),
+        "source": said_only(source),
         "lastTimestamp": _second(record.at_ns),
     }
-    return told(event)
+    return said_only(event)
 
 
-def told(fields: Raw) -> Raw:
+def said_only(fields: Raw) -> Raw:
     """The fields that say something: what is absent comes as an empty text."""
     return {name: value for name, value in fields.items() if value not in (None, "", {})}
 

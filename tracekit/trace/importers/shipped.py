@@ -66,7 +66,7 @@ def _in_object(value: Raw, depth: int) -> Iterator[tuple[str, Raw]]:
     if direct is not None:
         yield direct
     elif isinstance(value.get("apiVersion"), str) and isinstance(value.get("kind"), str):
-        if depth and value["kind"] == "Event" and _is_told({**value, "kind": None}):
+        if depth and value["kind"] == "Event" and _has_fields({**value, "kind": None}):
             yield "", value
     else:
         for name in _AROUND:
@@ -93,10 +93,10 @@ def _direct(value: Raw) -> tuple[str, Raw] | None:
 
 def is_event(value: Any) -> TypeGuard[Raw]:
     """Whether it is an Event of the API that does not name its kind."""
-    return isinstance(value, dict) and "kind" not in value and _is_told(value)
+    return isinstance(value, dict) and "kind" not in value and _has_fields(value)
 
 
-def _is_told(value: Raw) -> bool:
+def _has_fields(value: Raw) -> bool:
     meta, involved = value.get("metadata"), value.get("involvedObject")
     return (
         isinstance(meta, dict)
@@ -141,7 +141,7 @@ def _of_elastic(kubernetes: Any) -> Raw | None:
     fields = {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": otlp.told(
+        "metadata": otlp.said_only(
             {
                 "name": meta.get("name"),
                 "namespace": meta.get("namespace"),
@@ -150,7 +150,7 @@ def _of_elastic(kubernetes: Any) -> Raw | None:
                 "creationTimestamp": _map(meta, "timestamp").get("created"),
             }
         ),
-        "involvedObject": otlp.told(
+        "involvedObject": otlp.said_only(
             {
                 "kind": involved.get("kind"),
                 "namespace": meta.get("namespace"),
@@ -164,11 +164,13 @@ def _of_elastic(kubernetes: Any) -> Raw | None:
         "message": event.get("message"),
         "type": event.get("type"),
         "count": event.get("count"),
-        "source": otlp.told({"component": source.get("component"), "host": source.get("host")}),
+        "source": otlp.said_only(
+            {"component": source.get("component"), "host": source.get("host")}
+        ),
         "firstTimestamp": seen.get("first_occurrence"),
         "lastTimestamp": seen.get("last_occurrence"),
     }
-    return otlp.told(fields)
+    return otlp.said_only(fields)
 
 
 def _map(value: Mapping[str, Any], name: str) -> Raw:

@@ -171,7 +171,7 @@ def dump() -> str:
 
 Made = Callable[[], "str | bytes"]
 BOTH = ["jobs/job-0", "jobs/job-1"]
-TOLD = ["events/job-0.1", "events/job-0.2"]
+SHIPPED = ["events/job-0.1", "events/job-0.2"]
 #: What is read: the kind, and the objects that are kept.
 READ: dict[str, tuple[Made, str, list[str]]] = {
     "Velero's backup": (velero, "kubectl", ["jobs/job-0", "pods/pod-0"]),
@@ -180,38 +180,38 @@ READ: dict[str, tuple[Made, str, list[str]]] = {
     "Rancher's log collector": (rancher, "kubectl-text", ["pods/pod-0"]),
     "gather_audit_logs": (audit_logs, "audit", BOTH),
     "cluster-info dump, one stream": (dump, "kubectl", [*BOTH, "pods/pod-0"]),
-    "GKE's Events, JSON": (lambda: json.dumps([logged(e) for e in EVENTS], indent=2), "kubectl", TOLD),
+    "GKE's Events, JSON": (lambda: json.dumps([logged(e) for e in EVENTS], indent=2), "kubectl", SHIPPED),
     "GKE's Events, YAML": (
-        lambda: "---\n".join(yaml.safe_dump(logged(e)) for e in EVENTS), "kubectl", TOLD
+        lambda: "---\n".join(yaml.safe_dump(logged(e)) for e in EVENTS), "kubectl", SHIPPED
     ),
     "Metricbeat's Events": (
-        lambda: json.dumps({"hits": {"hits": [{"_source": elastic()}]}}), "kubectl", TOLD[:1]
+        lambda: json.dumps({"hits": {"hits": [{"_source": elastic()}]}}), "kubectl", SHIPPED[:1]
     ),
-    "k8s_events, flat": (lambda: lines([flat()]), "kubectl", TOLD[:1]),
+    "k8s_events, flat": (lambda: lines([flat()]), "kubectl", SHIPPED[:1]),
     "Fluent Bit's Events": (
-        lambda: lines([{"date": 1.0, **bare(e)} for e in EVENTS]), "kubectl", TOLD
+        lambda: lines([{"date": 1.0, **bare(e)} for e in EVENTS]), "kubectl", SHIPPED
     ),
     "an exporter's Events in Elasticsearch": (
         lambda: json.dumps({"hits": {"hits": [{"_source": bare(e)} for e in EVENTS]}}),
-        "kubectl", TOLD,
+        "kubectl", SHIPPED,
     ),
     "an exporter's log, shipped": (
         lambda: lines([{"log": line(bare(e)) + "\n", "kubernetes": {}} for e in EVENTS]),
-        "kubectl", TOLD,
+        "kubectl", SHIPPED,
     ),
     "an exporter's log, of Loki": (
         lambda: lines([{"labels": {}, "line": line(bare(e)), "timestamp": "x"} for e in EVENTS]),
-        "kubectl", TOLD,
+        "kubectl", SHIPPED,
     ),
     "an exporter's log, of CRI": (
         lambda: "".join(f"2026-03-01T10:00:00.1Z stdout F {line(bare(e))}\n" for e in EVENTS),
-        "kubectl", TOLD,
+        "kubectl", SHIPPED,
     ),
     "kubectl events -o json": (
         lambda: json.dumps(
             {"kind": "EventList", "apiVersion": "v1", "metadata": {}, "items": [*map(bare, EVENTS)]}
         ),
-        "kubectl", TOLD,
+        "kubectl", SHIPPED,
     ),
     "kubectl get --raw": (
         lambda: line({"kind": "JobList", "apiVersion": "batch/v1", "items": [*map(bare, JOBS)]}),
