@@ -63,13 +63,13 @@ def _no_directory(trace: Path) -> str:
         return f"there is no such directory; write a URL with two slashes, {single[1]}://…"
     if trace.name == HEADER_NAME:
         return f"it is a file of one; name the directory that it is in, {trace.parent}"
-    if trace.name.removesuffix(".zst").removesuffix(".gz").endswith((".jsonl", ".json", ".log")):
+    if trace.is_file():
         return f"it is a file; {_import_it(trace)}"
     return "it is not a directory; a trace is made by `tracekit import` or `tracekit record`"
 
 
 def _import_it(log: Path) -> str:
-    words = ("tracekit", "import", "watch", str(log), "-o", "run")
+    words = ("tracekit", "import", str(log), "-o", "run")
     return f"make one of it with `{shlex.join(words)}`, then name run"
 
 

@@ -19,6 +19,7 @@ of container runtimes around them, and before 1.22 sentences in the place of key
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -99,12 +100,16 @@ class KcmLogReader:
 
     def __init__(self, scratch: Path, result: ImportResult) -> None:
         self.result = result
+        #: The log, as a command names it.
+        self._file = "LOG"
         self.kubernetes_version: str | None = None
         self._calls: Spill[tuple[int, int]] = Spill(scratch, "kcm", tuple[int, int])
         self._number = 0
 
     def read(self, source: LineSource) -> None:
         """Take what a log tells of Jobs and CronJobs."""
+        if Path(source.name).is_file():
+            self._file = shlex.quote(source.name)
         for text in joined(source.text_lines()):
             if not text.strip():
                 continue
@@ -157,7 +162,7 @@ class KcmLogReader:
         if not self.result.beside:
             raise TraceFormatError(
                 "the log of a controller manager has no states of Jobs: put it beside a record of "
-                "the same time (`tracekit import RECORD --with LOG -o TRACE`)"
+                f"the same time (`{beside_record(self._file)}`)"
             )
         why = "the log of a controller manager has no states"
         self.result.not_recorded = dict.fromkeys(STREAM_KINDS, why)
@@ -177,6 +182,11 @@ def is_kcm_log(sample: Sample) -> bool:
     if first[0].strip() in (b"{", b"["):
         return False  # a dump of a cluster, which may have such a log among its lists
     return 2 * sum(read_line(line, 0) is not None for line in first) > len(first)
+
+
+def beside_record(file: str) -> str:
+    """The command that puts such a log beside a record."""
+    return f"tracekit import RECORD --with {file} -o TRACE"
 
 
 def read_line(text: bytes, near_ns: int | None) -> Line | None:

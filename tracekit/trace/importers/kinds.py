@@ -7,6 +7,7 @@ none. Kinds are asked in order; the first that says yes reads the file.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
@@ -28,7 +29,7 @@ from tracekit.trace.importers.etcd.importer import (
     KineReader,
 )
 from tracekit.trace.importers.human_text import printed_for_people
-from tracekit.trace.importers.kcmlog import KcmLogReader, is_kcm_log
+from tracekit.trace.importers.kcmlog import KcmLogReader, beside_record, is_kcm_log
 from tracekit.trace.importers.kubectl import KubectlLines, has_streams, is_kubectl
 from tracekit.trace.importers.kubectl_text import (
     HINTS,
@@ -277,12 +278,20 @@ def wrong_kind(source: LineSource, kind: Kind) -> TraceFormatError:
     if found is not None and found is not kind:
         return TraceFormatError(
             f"{source.name} is no {kind.name} source but {found.name} ({found.about}): import it "
-            f"with `tracekit import {found.name}`"
+            f"with `{_command(found, source.name)}`"
         )
     why = flaw(source)
     if why:
         return TraceFormatError(f"{source.name} {why}")
     return TraceFormatError(f"{source.name} is not {kind.about}: name such a file")
+
+
+def _command(kind: Kind, name: str) -> str:
+    """What imports a file of a kind; one in an archive has to be named by who unpacks it."""
+    file = shlex.quote(name) if Path(name).is_file() else "FILE"
+    if kind.reader is KcmLogReader:
+        return beside_record(file)
+    return f"tracekit import {kind.name} {file} -o TRACE"
 
 
 def flaw(source: LineSource) -> str:

@@ -114,7 +114,7 @@ def merged_header(readers: Sequence[TraceReader], names: Sequence[str]) -> Trace
         if odd is not None:
             raise UsageError(
                 f"{name} was not recorded by list and watch as it is ({header.scope[odd]}): merge "
-                "takes such records only; `tracekit import` combines other sources"
+                "takes such records only; `tracekit import A --with B -o TRACE` combines others"
             )
         if len(header.scope.get("namespaces") or ()) > 1:
             raise UsageError(

@@ -307,7 +307,9 @@ def _manifests_only(part: _Part, result: ImportResult) -> TraceFormatError:
     problems = [(what, n) for what, n in result.problems.most_common() if what != MANIFESTS]
     beside = "".join(f"; {n:,} {what}" for what, n in problems[:2] if what.endswith("left out"))
     cron_jobs = result.shapes["manifest in cronjobs"]
-    todo = "name what `kubectl get -o json` prints of a cluster"
+    todo = (
+        "name what `kubectl get cronjobs,jobs,pods,events -A -o json` prints, which says what was"
+    )
     if cron_jobs or result.shapes["manifest in jobs"]:
         todo = f"`tracekit simulate --workload {plain} -o TRACE` runs them"
     if cron_jobs:

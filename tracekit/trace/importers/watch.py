@@ -8,8 +8,10 @@ kept as it is, a cut is marked by gap rows, and everything that looks wrong is c
 
 from __future__ import annotations
 
+import shlex
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 import orjson
@@ -338,7 +340,11 @@ def not_a_watch_log(source: Source, held: Sequence[tuple[bytes, str]]) -> TraceF
         return TraceFormatError(f"{source.name} {BLANK if source.has_bytes else EMPTY}")
     line, reason = held[0]
     if b'"audit.k8s.io/' in line[:4096]:
-        reason = "it is an audit log of an API server: `tracekit import audit` reads it"
+        file = shlex.quote(source.name) if Path(source.name).is_file() else "FILE"
+        reason = (
+            "it is an audit log of an API server, which `tracekit import audit "
+            f"{file} -o TRACE` reads"
+        )
     elif b"\0" in line[:4096]:
         reason = "it is binary data"
     return TraceFormatError(
