@@ -30,6 +30,7 @@ from tests.findings.test_public_reports import (
     unschedulable,
     waiting,
 )
+from tracekit import Trace
 from tracekit.answers.findings.diagnosis import Wanted, diagnose
 from tracekit.answers.trace_model import Facts
 from tracekit.cli.import_ import import_
@@ -222,7 +223,7 @@ LOOK = pod("Running", container("main", RUNNING), meta={"name": "other", "uid": 
 
 
 @pytest.fixture(scope="module")
-def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
+def trace(tmp_path_factory: pytest.TempPathFactory) -> str:
     place = tmp_path_factory.mktemp("left")
     items = [LOOK]
     for number, asked in enumerate(ASKED.values()):
@@ -232,7 +233,27 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
     words = [str(log), "-o", str(out), "--kubernetes-version", "v1.33.4"]
     result = CliRunner().invoke(import_, words, catch_exceptions=False)
     assert result.exit_code == 0, result.output
-    return facts_from(Session([str(out)]))
+    return str(out)
+
+
+@pytest.fixture(scope="module")
+def facts(trace: str) -> Facts:
+    return facts_from(Session([trace]))
+
+
+@pytest.mark.parametrize("case", [
+    "restarted until the limit, and deleted", "a StorageClass that is missing",
+    "a queue without quota", "a deadline, and a pod that no node took", "Karpenter",
+])  # fmt: skip
+def test_explain_says_the_same(case: str, trace: str, facts: Facts) -> None:
+    place = f"app-{list(ASKED).index(case)}"
+    (found,) = (
+        case for finding in diagnose(facts, Wanted(namespace=place)) for case in finding.cases
+        if case.target.kind == "Job"
+    )  # fmt: skip
+    (explained,) = Trace(trace).explain("work", namespace=place).findings
+    assert explained["text"].endswith(found.claim)
+    assert [case["detail"] for case in explained["evidence"]] == [found.detail]
 
 
 @pytest.mark.parametrize("case", ASKED)

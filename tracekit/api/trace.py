@@ -17,7 +17,7 @@ from tracekit.answers.model import Finding
 from tracekit.api.results import Diagnosis, Replay, html_table
 from tracekit.base.coverage import Coverage
 from tracekit.base.errors import TraceFormatError, UsageError
-from tracekit.base.time_input import time_range
+from tracekit.base.time_input import TimeRange, time_range
 from tracekit.check.verdict import Judgement
 from tracekit.judge.fact_cache import cached_coverage
 from tracekit.judge.judged import Asked, Judge, resolve_era
@@ -315,7 +315,10 @@ class Trace:
         rules = replace(rules, search_all=search_all)
         judge = self._judge(rules)
         until = to if at is None else at
-        times = time_range(judge.run_context.recorded_end_ns, since=since, from_=from_, to=until)
+        end_ns = judge.run_context.recorded_end_ns
+        times = time_range(end_ns, since=since, from_=from_, to=until)
+        if times.until_ns is not None and times.until_ns >= end_ns:
+            times = TimeRange(times.from_ns, None)  # nothing of the record lies behind it
         narrative = self._narrative(*judge.objects.key(key, namespace), judge, rules)
         if times:
             narrative = narrative.within(times)

@@ -8,6 +8,7 @@ import click
 
 from tracekit.cli.completion import complete_key, complete_trace
 from tracekit.cli.one_trace import session_of_one
+from tracekit.cli.snapshot_input import look_option
 from tracekit.cli.sql import tell_problems
 from tracekit.cli.trace_options import namespace_option, output_option
 from tracekit.report.compared import compared_document, write_compared
@@ -19,6 +20,7 @@ from tracekit.sql.compared import compared, compared_runs
 @click.argument("trace", metavar="TRACE", shell_complete=complete_trace)
 @click.argument("first", metavar="JOB", shell_complete=complete_key)
 @click.argument("second", metavar="[JOB]", required=False, shell_complete=complete_key)
+@look_option
 @namespace_option
 @output_option
 def compare(

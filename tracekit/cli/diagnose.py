@@ -21,7 +21,7 @@ from tracekit.base.escaping import for_json
 from tracekit.cli.baselines import baseline_option, read_baseline, tell_unused
 from tracekit.cli.completion import complete_trace
 from tracekit.cli.messages import say, waiting
-from tracekit.cli.snapshot_input import as_trace
+from tracekit.cli.snapshot_input import as_trace, look_option
 from tracekit.cli.sql import tell_problems
 from tracekit.cli.trace_options import (
     asked_rules,
@@ -54,12 +54,7 @@ def _list_rules(ctx: click.Context, param: click.Parameter, value: bool) -> None
 
 @click.command()
 @click.argument("trace", metavar="TRACE", shell_complete=complete_trace)
-@click.option(
-    "--at",
-    metavar="TIME",
-    help="When `kubectl get` printed what is read: now, 22:43, or RFC 3339.  [default: now for -, "
-    "else the file's time]",
-)
+@look_option
 @range_options
 @namespace_option
 @click.option("-l", "--selector", metavar="SEL", help="Only objects with these labels: app=shop.")
@@ -91,9 +86,7 @@ def _list_rules(ctx: click.Context, param: click.Parameter, value: bool) -> None
     show_default=True,
     help="How to print.",
 )
-def diagnose(
-    trace: str, *, at: str | None, fail_on: str | None, output: str, **options: Any
-) -> int:
+def diagnose(trace: str, *, fail_on: str | None, output: str, **options: Any) -> int:
     """Say what went wrong in TRACE, worst first.
 
     TRACE may be a file of what `kubectl get` printed, or any other that `tracekit import` reads,
@@ -108,7 +101,7 @@ def diagnose(
     Times like -10m, and --since, count back from the end of the trace.
     """
     rules = asked_rules(options)
-    place = as_trace(trace, at=at, version=parse_version(options["kubernetes_version"]))
+    place = as_trace(trace, version=parse_version(options["kubernetes_version"]))
     session = Session([place], rules=rules)
     if len(session.sources) > 1:
         raise UsageError(f"{trace} names {len(session.sources)} traces: diagnose one at a time")

@@ -11,7 +11,7 @@ from tracekit.api import Trace
 from tracekit.base.errors import UsageError
 from tracekit.cli.completion import complete_key, complete_trace
 from tracekit.cli.messages import tell_all, tell_judging
-from tracekit.cli.snapshot_input import as_trace
+from tracekit.cli.snapshot_input import as_trace, is_imported
 from tracekit.cli.sql import tell_problems
 from tracekit.cli.trace_options import (
     clock_option,
@@ -35,7 +35,11 @@ if TYPE_CHECKING:
 @click.argument("trace", metavar="TRACE", shell_complete=complete_trace)
 @click.argument("key", metavar="NS/NAME", shell_complete=complete_key)
 @namespace_option
-@click.option("--at", metavar="TIME", help="Only what happened by then, like --to.")
+@click.option(
+    "--at",
+    metavar="TIME",
+    help="Only what happened by then, like --to; of what `kubectl get` printed: when it did.",
+)
 @range_options
 @rules_options
 @clock_option
@@ -66,7 +70,8 @@ def explain(
     that time.
     """
     flags = parse_flags(options["controller_flags"])
-    place = as_trace(trace, version=parse_version(options["kubernetes_version"]))
+    looked = at if is_imported(trace) else None
+    place = as_trace(trace, at=looked, version=parse_version(options["kubernetes_version"]))
     opened = Trace(
         place,
         controller_flags=flags,

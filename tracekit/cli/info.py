@@ -17,6 +17,7 @@ from tracekit.cli.completion import complete_trace
 from tracekit.cli.coverage import coverage_document, write_coverage
 from tracekit.cli.damage import note_damage
 from tracekit.cli.messages import tell_all
+from tracekit.cli.snapshot_input import as_trace, look_option
 from tracekit.cli.trace_options import clock_offset_ns, clock_option, output_option
 from tracekit.judge.clocks import timed_of
 from tracekit.report.documents import write_document
@@ -32,6 +33,7 @@ _GAPS_SHOWN_MAX = 20
 @click.command("info")
 @click.argument("trace", metavar="TRACE", shell_complete=complete_trace)
 @click.option("--verify", is_flag=True, help="Only compare every byte with its checksum.")
+@look_option
 @clock_option
 @output_option
 def info(trace: str, *, verify: bool, output: str, **options: Any) -> None:
@@ -39,7 +41,8 @@ def info(trace: str, *, verify: bool, output: str, **options: Any) -> None:
 
     Damaged files are left out and named, and the exit status is 2.
     """
-    reader = TraceReader(trace, on_damage="skip", clock_offset_ns=clock_offset_ns(options))
+    place = as_trace(trace)
+    reader = TraceReader(place, on_damage="skip", clock_offset_ns=clock_offset_ns(options))
     if verify:
         _verify(trace, reader)
         return

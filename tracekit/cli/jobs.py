@@ -14,7 +14,7 @@ from tracekit.base.suggest import hint
 from tracekit.base.time_input import ALWAYS, TimeRange
 from tracekit.cli.completion import complete_cronjob, complete_job_column, complete_trace
 from tracekit.cli.messages import tell
-from tracekit.cli.snapshot_input import as_trace
+from tracekit.cli.snapshot_input import as_trace, look_option
 from tracekit.cli.sql import check_namespace, tell_left_out, tell_problems
 from tracekit.cli.trace_options import absolute, namespace_option, range_options, range_within
 from tracekit.report.rows import FORMATS, write_listing, write_rows
@@ -48,6 +48,7 @@ OUTCOMES = ("Complete", "Failed", "Running", "Pending", "Suspended", "Deleted")
 
 @click.command()
 @click.argument("traces", nargs=-1, required=True, metavar="TRACE…", shell_complete=complete_trace)
+@look_option
 @namespace_option
 @click.option(
     "-A", "--all-namespaces", "everywhere", is_flag=True, help="All namespaces, as without -n."

@@ -16,6 +16,7 @@ from tracekit.cli.many import ask_executor, of_that_time, tell_troubles
 from tracekit.cli.messages import say, tell, waiting
 from tracekit.cli.report_many import ReportQuestion, pages_of, write_pages
 from tracekit.cli.report_serve import serve_report
+from tracekit.cli.snapshot_input import as_trace, look_option
 from tracekit.cli.sql import check_namespace, tell_problems
 from tracekit.cli.trace_options import (
     asked_rules,
@@ -57,6 +58,7 @@ from tracekit.trace.stores.stamps import named_traces
     help="With --serve: the port.  [default: any that is free]",
 )
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
+@look_option
 @namespace_option
 @range_options
 @rules_options
@@ -94,7 +96,7 @@ def report(
     _check_serving(serving=serving, port=port, output=output, force=force)
     times = {name: options[name] for name in ("since", "from_text", "to_text")}
     rules = asked_rules(options)
-    traces = named_traces(trace)
+    traces = named_traces(as_trace(trace))
     if len(traces) > 1:
         if key is not None or serving:
             asked = key or "--serve"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
 
 import click
 
@@ -27,14 +29,15 @@ def as_trace(word: str, *, at: str | None = None, version: str | None = None) ->
     Args:
         word: What the user names.
         at: When the look was, for output that has no time: "now", or a time as `--from` takes it.
-            None: standard input now, a file when it was written.
+            None: what --at says, else standard input now, a file when it was written.
         version: Of the cluster, where the file does not say it.
 
     Raises:
         UsageError: `at` is no time, or is said of a trace, which has its own.
         TraceFormatError: The file is of no kind that can be imported.
     """
-    if word != _STDIN and (is_url(word) or not Path(word).is_file() or _is_of_a_trace(Path(word))):
+    at = at or click.get_current_context().meta.get(_AT)
+    if not is_imported(word):
         if at is not None:
             raise UsageError(
                 f"{word} is a trace, which has its own times: leave --at out, or say --to"
@@ -48,7 +51,39 @@ def as_trace(word: str, *, at: str | None = None, version: str | None = None) ->
     folder = click.get_current_context().with_resource(
         TemporaryDirectory(prefix="tracekit-", ignore_cleanup_errors=True)
     )
-    return str(_imported(word, Path(folder) / "look", at, version))
+    name = Path(word).name.partition(".")[0] if word != _STDIN else ""
+    return str(_imported(word, Path(folder) / (name or "look"), at, version))
+
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+#: Where the context keeps what --at says.
+_AT = "tracekit.at"
+
+
+def _keep(ctx: click.Context, _: click.Parameter, at: str | None) -> None:
+    ctx.meta[_AT] = at
+
+
+def look_option(command: _Command) -> _Command:
+    """Add --at, for verbs that take a file or standard input as well as a trace."""
+    return click.option(
+        "--at",
+        metavar="TIME",
+        expose_value=False,
+        callback=_keep,
+        help="When `kubectl get` printed what is read: now, 22:43, or RFC 3339.  [default: now "
+        "for -, else the file's time]",
+    )(command)
+
+
+def is_imported(word: str) -> bool:
+    """Whether `as_trace` imports that: standard input, or a file that is no part of a trace."""
+    if word == _STDIN:
+        return True
+    try:
+        return not is_url(word) and Path(word).is_file() and not _is_of_a_trace(Path(word))
+    except OSError:  # a name that no system takes
+        return False
 
 
 def _is_of_a_trace(file: Path) -> bool:

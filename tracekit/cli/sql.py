@@ -18,6 +18,7 @@ from tracekit.cli.completion import complete_example, complete_trace
 from tracekit.cli.damage import note_damage
 from tracekit.cli.executor_options import many_options
 from tracekit.cli.messages import tell, tell_all, tell_judging
+from tracekit.cli.snapshot_input import as_trace, look_option
 from tracekit.cli.trace_options import (
     absolute,
     asked_rules,
@@ -60,6 +61,7 @@ _WITH_POSITIONS = re.compile(r"observations|stream_pos|internal", re.IGNORECASE)
 )
 @click.option("--examples", "list_examples", is_flag=True, help="Print the shipped queries.")
 @click.option("--write", is_flag=True, help="Let queries read and write other files too.")
+@look_option
 @namespace_option
 @click.option(
     "--from",
@@ -109,6 +111,7 @@ def sql(
         query = _only_one(query, _script(script), "-f")
     if example is not None:
         query = _only_one(query, _example(example), "--example")
+    traces = [as_trace(trace) for trace in traces]
     within = _within(traces, options["from_text"], options["to_text"])
     by_executor = any(option is not None for option in (processes, scheduler, parts))
     with_rows = not by_executor or query is None or not takes_only_verdicts(query)

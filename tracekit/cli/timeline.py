@@ -10,6 +10,7 @@ import click
 from tracekit.cli.completion import complete_key, complete_trace
 from tracekit.cli.messages import tell
 from tracekit.cli.one_trace import first_of, session_of_one
+from tracekit.cli.snapshot_input import look_option
 from tracekit.cli.sql import tell_problems
 from tracekit.cli.trace_options import (
     limit_option,
@@ -28,6 +29,7 @@ from tracekit.sql.timeline import timeline_of
 @click.argument("trace", metavar="TRACE", shell_complete=complete_trace)
 @click.argument("key", metavar="[NS/NAME]", required=False, shell_complete=complete_key)
 @range_options
+@look_option
 @namespace_option
 @click.option("--troubles", is_flag=True, help="Only failures, refusals, warnings, missed runs.")
 @limit_option

@@ -13,6 +13,7 @@ from tracekit.base.suggest import hint
 from tracekit.cli.completion import complete_actor, complete_key, complete_trace
 from tracekit.cli.messages import tell
 from tracekit.cli.one_trace import first_of, session_of_one
+from tracekit.cli.snapshot_input import look_option
 from tracekit.cli.sql import tell_problems
 from tracekit.cli.trace_options import (
     limit_option,
@@ -37,6 +38,7 @@ from tracekit.sql.edits import Edit, edits_of, matching, named_object
     help="Only writes to this object, whoever made them; cronjob/NAME and the like work, too.",
     shell_complete=complete_key,
 )
+@look_option
 @namespace_option
 @range_options
 @limit_option

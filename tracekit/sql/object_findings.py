@@ -53,7 +53,7 @@ def findings_about_job(
 
     known = cached_fact(reader.snapshot, "surroundings", Surroundings, around)
     with ExitStack() as stack:
-        if words := _words_about(reader, namespace, mine):
+        if words := _words_about(reader, namespace, name, mine):
             rows = pa.concat_tables([mine, *words]).unify_dictionaries()
             session = stack.enter_context(closing(Session([], held={"": rows})))
         facts = facts_from(
@@ -97,17 +97,32 @@ def _surroundings(reader: TraceReader, gaps: Sequence[Gap], end_ns: int) -> Surr
     )
 
 
-def _words_about(reader: TraceReader, namespace: str, mine: pa.Table) -> list[pa.Table]:
-    """The Events about a Job's pods: a row of an Event belongs to a Job only if it is about it."""
+_ABOUT = ("involved_uid", "involved_kind", "involved_name")
+
+
+def _words_about(reader: TraceReader, namespace: str, name: str, mine: pa.Table) -> list[pa.Table]:
+    """The Events about what a Job has: a row of an Event belongs to a Job only if it is about it.
+
+    These are its pods, those of its name that nobody listed, its Workload, and its claims.
+    """
     uids = pc.unique(mine.filter(pc.equal(mine["stream"], "pods"))["uid"])
-    if not len(uids):
-        return []
     # Most Events of a namespace are about others: their text is read only where one is not.
-    about = reader.table(("involved_uid",), streams=["events"], namespace=namespace)
-    if not pc.any(pc.is_in(about["involved_uid"], uids)).as_py():
+    events = reader.table(_ABOUT, streams=["events"], namespace=namespace)
+    if not pc.any(_is_about(events, name, uids)).as_py():
         return []
     events = reader.table(NAMES, streams=["events"], namespace=namespace)
-    return [events.filter(pc.is_in(events["involved_uid"], uids))]
+    return [events.filter(_is_about(events, name, uids))]
+
+
+def _is_about(events: pa.Table, name: str, uids: pa.Array) -> pa.ChunkedArray:
+    kinds, names = (events[column].cast(pa.string()) for column in _ABOUT[1:])
+    unlisted = pc.and_(pc.equal(kinds, "Pod"), pc.starts_with(names, f"{name}-"))
+    queued = pc.and_(pc.equal(kinds, "Workload"), pc.starts_with(names, f"job-{name}-"))
+    claims = pc.equal(kinds, "PersistentVolumeClaim")
+    found = pc.is_in(events["involved_uid"], uids)
+    for others in (unlisted, queued, claims):
+        found = pc.or_(found, pc.fill_null(others, fill_value=False))
+    return found
 
 
 def findings_about(

@@ -70,6 +70,9 @@ def test_the_other_verbs_take_a_file_too(run, monkeypatch, scratch: Path) -> Non
     assert "epoch-7" in run("jobs", FILE)[1]
     assert run("explain", FILE, "epoch-7")[1].startswith("Job train/epoch-7\n")
     assert json.loads(run("timeline", FILE, "-o", "json")[1])["happenings"]
+    assert json.loads(run("info", FILE, "--at", AT, "-o", "json")[1])["first_time"] == AT
+    assert "epoch-7" in run("sql", FILE, "SELECT trace, job FROM jobs", "-o", "csv")[1]
+    assert "epoch-7" in run("report", FILE, "-o", "-")[1]
     piped(monkeypatch, FILE.read_bytes())
     code, _, err = run("who", "-", "--object", "job/epoch-7")
     assert code == 0
@@ -91,6 +94,14 @@ def test_what_is_no_look_is_one_sentence(run, monkeypatch, scratch, content, sai
     assert said in err
     assert "Traceback" not in err
     assert not list(scratch.iterdir())
+
+
+def test_explain_tells_all_that_a_look_shows_as_of_its_time(run, scratch: Path) -> None:  # noqa: F811
+    code, out, _ = run("explain", FILE, "epoch-7", "--at", AT)
+    assert code == 0
+    assert "TK430: makes no new pod" in out
+    assert "2025-05-20 09:30:00.000" in out
+    assert "1 h 5 min ago" in " ".join(out.split())
 
 
 def test_a_trace_has_its_own_times(run, trace_path) -> None:  # noqa: F811
