@@ -96,7 +96,7 @@ def test_what_is_no_look_is_one_sentence(run, monkeypatch, scratch, content, sai
     assert not list(scratch.iterdir())
 
 
-def test_explain_tells_all_that_a_look_shows_as_of_its_time(run, scratch: Path) -> None:  # noqa: F811
+def test_explain_tells_all_that_a_look_shows_as_of_its_time(run) -> None:  # noqa: F811
     code, out, _ = run("explain", FILE, "epoch-7", "--at", AT)
     assert code == 0
     assert "TK430: makes no new pod" in out
