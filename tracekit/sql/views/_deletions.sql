@@ -30,7 +30,7 @@ going AS (
 told AS (
   SELECT trace, involved_namespace AS namespace,
          CASE involved_kind WHEN 'Job' THEN 'pods' ELSE 'jobs' END AS stream,
-         regexp_extract(message, '^Deleted \w+:? (\S+)$', 1) AS name,
+         regexp_extract(message, '^(?:\(combined from similar events\): )?Deleted \w+:? (\S+)$', 1) AS name,
          any_value(component) AS component
   FROM internal._rows
   WHERE stream = 'events' AND reason = 'SuccessfulDelete'

@@ -121,15 +121,17 @@ writes AS (
 told AS (
   SELECT trace, namespace,
          CASE
-           WHEN starts_with(message, 'Created pod: ') THEN 'pod-create'
-           WHEN starts_with(message, 'Deleted pod: ') THEN 'pod-delete'
-           WHEN starts_with(message, 'Created job ') THEN 'job-create'
-           WHEN starts_with(message, 'Deleted job ') THEN 'job-delete'
+           WHEN starts_with(plain, 'Created pod: ') THEN 'pod-create'
+           WHEN starts_with(plain, 'Deleted pod: ') THEN 'pod-delete'
+           WHEN starts_with(plain, 'Created job ') THEN 'job-create'
+           WHEN starts_with(plain, 'Deleted job ') THEN 'job-delete'
          END AS action,
-         regexp_extract(message, '^\w+ \w+:? (\S+)$', 1) AS object,
+         regexp_extract(plain, '^\w+ \w+:? (\S+)$', 1) AS object,
          any_value(component) AS component,
          any_value(reason) AS reason
-  FROM internal._rows
+  FROM (SELECT trace, namespace, stream, component, reason,
+               regexp_replace(message, '^\(combined from similar events\): ', '') AS plain
+        FROM internal._rows)
   WHERE stream = 'events' AND reason IN ('SuccessfulCreate', 'SuccessfulDelete')
     AND component IN ('job-controller', 'cronjob-controller')
   GROUP BY ALL
