@@ -18,7 +18,9 @@ _MS = 1_000_000
 
 Row = dict[str, Any]
 
-_SPAN = "SELECT min(recv_ns) AS first, max(recv_ns) AS last FROM "
+_SPAN = "SELECT min(recv_ns) AS first, max(recv_ns) AS last, min(created_ns) AS born FROM "
+#: What was seen for less than that is one look: then times are those that the objects tell.
+_LOOK_NS = 1_000 * _MS
 _DIVERGENT = """
 SELECT trace, controller, kind, namespace, name, uid, action, verdict,
        time_ns AS at_ns, resource_version, subject, why, fields
@@ -37,6 +39,8 @@ class About:
         self.facts = facts
         #: Sentences about what is not on the page.
         self.problems = list(session.problems)
+        #: When it was looked at, where that was once.
+        self.looked_ns: int | None = None
         self.start_ns, self.end_ns = self._span()
 
     @cached_property
@@ -97,7 +101,10 @@ class About:
             rows = self.session.rows(f"{_SPAN} internal._rows")
         if rows[0]["first"] is None or not self.session.sources:
             return 0, 1
-        return rows[0]["first"], max(rows[0]["last"], rows[0]["first"] + 1)
+        first, last, born = (rows[0][name] for name in ("first", "last", "born"))
+        if last - first < _LOOK_NS and born is not None and born < first:
+            self.looked_ns, first = first, born
+        return first, max(last, first + 1)
 
     @cached_property
     def _is_judged(self) -> bool:

@@ -90,10 +90,10 @@
       command("explain", D.trace, keyOf(job)),
       divergent.length ? el("h3", { class: "bad" }, "Divergences from the rules") : null, ...divergent,
       el("h3", {}, "What happened"), account(job),
-      el("h3", {}, `Pods (${job.pods.length})`), pods(job),
+      job.pods.length ? el("h3", {}, `Pods (${job.pods.length})`) : null, job.pods.length ? pods(job) : null,
       ...lastWords(job),
       el("h3", {}, `Revisions (${job.history.length}): choose two to see what differs`), history(job),
-      el("h3", {}, `Writes (${job.actions.length})`), table(["time", "what", "object", "by", "revision"], job.actions.map(([ms, action, object, actor, rv]) => [time(ms), action, object, actor, rv])),
+      job.actions.length ? el("h3", {}, `Writes (${job.actions.length})`) : null, job.actions.length ? table(["time", "what", "object", "by", "revision"], job.actions.map(([ms, action, object, actor, rv]) => [time(ms), action, object, actor, rv])) : null,
       job.events.length ? el("h3", {}, `Events (${job.events.length})`) : null, job.events.length ? table(["time", "type", "reason", "message", "count"], job.events.map(([ms, type, reason, message, n]) => [time(ms), type, reason, message, n])) : null);
   };
   const account = (job) => {

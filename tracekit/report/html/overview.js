@@ -11,7 +11,8 @@
     $("title").textContent = D.title;
     $("title").title = D.title;
     const rules = D.rules ? ` · judged by the rules of ${D.rules}, which are not the record's own` : "";
-    $("subtitle").textContent = `${D.version ? `Kubernetes ${D.version} · ` : ""}${iso(0).slice(0, 19)} to ${iso(D.span_ms).slice(0, 19)} ${local ? "local" : "UTC"} (${seconds(Math.round(D.span_ms / 1000))})${rules}`;
+    const zoneName = local ? "local" : "UTC", when = typeof D.looked_ms === "number" ? `one look at ${iso(D.looked_ms).slice(0, 19)} ${zoneName}; what came before is as the objects tell it` : `${iso(0).slice(0, 19)} to ${iso(D.span_ms).slice(0, 19)} ${zoneName} (${seconds(Math.round(D.span_ms / 1000))})`;
+    $("subtitle").textContent = `${D.version ? `Kubernetes ${D.version} · ` : ""}${when}${rules}`;
     $("zone").textContent = local ? "local time" : "UTC";
   };
   const findings = () => {
@@ -20,6 +21,8 @@
     if (D.problems.length) {
       $("problems").hidden = false;
       $("problems").replaceChildren(...D.problems.map((text) => el("p", {}, text)));
+      // Why nothing was judged stands first; what the page leaves out, last.
+      if (D.judged === null && !unjudged) $("findings").before($("problems"));
     }
     if (!D.findings.length) list.append(el("p", { class: "none" }, unjudged ? "The record is being judged: findings and verdicts come here once it is." : D.judged === null ? "Nothing was judged; the reason stands above." : "Nothing was found: the controllers kept to their rules, and no Job or CronJob is in trouble."));
     D.findings.forEach((finding, place) => list.append(findingRow(finding, place)));

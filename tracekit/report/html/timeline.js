@@ -193,6 +193,8 @@
   })();
   const most = (values) => values.reduce((a, b) => Math.max(a, b), 0);
   const backlogMost = most(backlog.map((point) => point[1])), waitMost = most(waits.map((wait) => wait[2] ?? 0));
+  // Some never got a pod: they waited for longer than they were seen.
+  const inVain = most(waits.map(([from, until, took]) => took === null ? (until - from) / 1000 : 0));
   const curves = () => {
     const canvas = $("curves"), box = canvas.getBoundingClientRect();
     if (!box.width) return;
@@ -212,7 +214,7 @@
     g.restore();
     const room = left() - 16, [jobs, waited] = room < 200 ? ["no pod yet: ", "waited: "] : ["without a first pod: at most ", "waited for it: at most "];
     g.fillStyle = css.text; g.fillText(fitted(g, [`${jobs}${number(backlogMost)}`], room), 8, h * 0.36);
-    g.fillText(fitted(g, [`• ${waited}${seconds(waitMost) || "0 s"}`], room), 8, h * 0.72);
+    g.fillText(fitted(g, inVain > waitMost ? [`in vain for ${seconds(Math.round(inVain))} and more`, `${seconds(Math.round(inVain))} and more`] : [`• ${waited}${seconds(waitMost) || "0 s"}`], room), 8, h * 0.72);
     g.strokeStyle = css.line; g.strokeRect(0.5, 0.5, width - 1, h - 1); g.beginPath(); g.moveTo(left() - 0.5, 0); g.lineTo(left() - 0.5, h); g.stroke();
   };
 
@@ -227,7 +229,7 @@
   const minimap = () => {
     const box = map.getBoundingClientRect();
     if (!box.width) return;
-    const g = sized(map, box), w = box.width, h = box.height - 15, peak = Math.max(1, most(D.running.map((point) => point[1]))), start = left(), px = (ms) => start + (ms / D.span_ms) * (w - start - 12), end = px(D.span_ms);
+    const g = sized(map, box), w = box.width, h = box.height - 15, running = most(D.running.map((point) => point[1])), peak = Math.max(1, running), start = left(), px = (ms) => start + (ms / D.span_ms) * (w - start - 12), end = px(D.span_ms);
     g.clearRect(0, 0, w, box.height);
     g.fillStyle = css.panel; g.fillRect(0, 0, w, h);
     for (const [from, until] of D.pauses) { g.fillStyle = css.hatch; g.fillRect(px(from ?? 0), 0, Math.max(2, px(until) - px(from ?? 0)), h); }
@@ -244,7 +246,7 @@
     g.fillText(clock(0, 1000), start, box.height - 3);
     g.textAlign = "right"; g.fillText(clock(D.span_ms, 1000), end, box.height - 3);
     g.textAlign = "left"; g.font = FONT; g.fillText(fitted(g, ["the whole record; drag to zoom", "whole record"], start - 16), 8, h * 0.42);
-    g.fillStyle = css.text; g.fillText(fitted(g, [`pods running: at most ${number(peak)} at once`, `running: ${number(peak)}`], start - 16), 8, h * 0.86);
+    g.fillStyle = css.text; g.fillText(fitted(g, [`pods running: at most ${number(running)} at once`, `running: ${number(running)}`], start - 16), 8, h * 0.86);
   };
   const brush = () => {
     let from = null;
