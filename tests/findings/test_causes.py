@@ -109,11 +109,13 @@ def test_failed_jobs_are_put_down_to_causes_and_what_is_not_known_is_said() -> N
         *(case(EXITED, f"a-{n}", "failed with exit code 1", harm=Harm(failed_jobs=1)) for n in range(2)),
         case(EXITED, "b", "failed with exit code 2", harm=Harm(failed_jobs=1)),
         case(REFUSED, "c", "failed: its pods are refused", harm=Harm(failed_jobs=1)),
-        case(OTHERWISE, "d", "failed (BackoffLimitExceeded)", harm=Harm(failed_jobs=1)),
+        case(OTHERWISE, "d", "failed (BackoffLimitExceeded)", harm=Harm(failed_jobs=1), evidence={"reason": "BackoffLimitExceeded"}),
+        case(OTHERWISE, "e", "failed: the kubelet refused its pods (OutOfpods)", harm=Harm(failed_jobs=1), evidence={"reason": "BackoffLimitExceeded"}),
     ])  # fmt: skip
     assert failures_sentence(found) == (
-        "5 Jobs failed: 3 as their containers ended with an error (TK401), 1 as its pods are "
-        "refused (TK405), 1 for a reason that the record does not tell (TK409)"
+        "6 Jobs failed: 3 as their containers ended with an error (TK401), 1 as its pods are "
+        "refused (TK405), 1 as the kubelet refused its pods (OutOfpods) (TK409), 1 for a reason "
+        "that the record does not tell (TK409)"
     )
     assert failures_sentence(found[:0]) == ""
 

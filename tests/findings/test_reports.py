@@ -11,6 +11,7 @@ from tests.support.traces import ROOT
 from tracekit.cli.import_ import import_
 from tracekit.cli.simulate import simulate_command
 from tracekit.report.findings import text_lines
+from tracekit.report.html.data import report_data
 from tracekit.sql.diagnosed import findings_of
 from tracekit.sql.session import Session
 
@@ -28,7 +29,7 @@ SAID: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
     "04-failuretarget-stuck": (("all.yaml", "events.yaml"), (
         "was ended (DeadlineExceeded)", "FailureTarget since 2026-08-17 18:10:00Z",
         "revoke-29783160-zz9pl on node-dead"), ("Give the Job an activeDeadlineSeconds",)),
-    "05-failed-ttl": ((), ("ttlSecondsAfterFinished 20 took it", "deleted 20 s later"), ()),
+    "05-failed-ttl": ((), ("ttlSecondsAfterFinished took it", "deleted 20 s later (ttlSecondsAfterFinished 20)"), ()),
     "06-stale-active": (("all.yaml", "events.yaml"), (
         "status.active names poll-handout-27405720", "Complete since 2022-02-08 18:23:00Z",
         "8 times"), ("Raise startingDeadlineSeconds",)),
@@ -107,3 +108,22 @@ def test_a_pod_whose_job_is_in_no_list_is_left_with_its_finalizer(
 def test_a_list_without_events_is_not_silent(tmp_path: Path) -> None:
     screen = first_screen("19-config-error", ("jobs-pods.yaml",), tmp_path)
     assert 'secret "export-db" not found' in screen
+
+
+def test_who_deleted_is_known_by_an_event_that_was_combined(tmp_path: Path) -> None:
+    """The tenth Event of its kind within ten minutes says it behind a prefix of client-go's."""
+    first_screen("15-replace-never-ends", (), tmp_path)
+    session = Session([str(tmp_path / "trace")])
+    rows = session.rows("SELECT name, deleted_by FROM deletions WHERE kind = 'Job'")
+    assert len(rows) == 10
+    assert {row["deleted_by"] for row in rows} == {"cronjob-controller"}
+    by = session.rows("SELECT DISTINCT actor FROM actions WHERE action = 'job-delete'")
+    assert [row["actor"] for row in by] == ["cronjob-controller"]
+
+
+def test_a_look_is_drawn_from_the_creation_that_it_tells_of(tmp_path: Path) -> None:
+    files = ("all.yaml", "events.yaml")
+    first_screen("17-node-shutdown", files, tmp_path)
+    data = report_data(Session([str(tmp_path / "trace")]))
+    assert (data["looked_ms"], data["span_ms"]) == (60_000.0, 60_000.0)
+    assert [job["created"] for job in data["jobs"]] == [0.0]

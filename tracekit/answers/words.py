@@ -54,7 +54,7 @@ def agreeing(verb: str, names: Sequence[str]) -> str:
 _ONE = re.compile(
     r"^(?:has|was|is|does|stays|wants|waits|makes|starts)\b"
     r"|(?<=, and )(?:was|is|has|waits)\b|\b(?:the Job|it) was\b|\bit does\b"
-    r"|\b(?:allowed|ended) it\b"
+    r"|\b(?:allowed|ended|took) it\b"
     r"|(?<![\w/.:@-])(?:its|it|the Job(?! controller))(?![\w/.@-])"
 )
 _SEVERAL = {
@@ -63,7 +63,7 @@ _SEVERAL = {
     "it does": "they do",
     "its": "their", "it": "they", "the Job": "the Jobs",
     "the Job was": "the Jobs were", "it was": "they were",
-    "allowed it": "allowed them", "ended it": "ended them",
+    "allowed it": "allowed them", "ended it": "ended them", "took it": "took them",
 }  # fmt: skip
 
 

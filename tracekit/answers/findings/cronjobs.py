@@ -275,27 +275,33 @@ def _calls(facts: Facts, cron: CronJob, found: Sequence[Row]) -> list[Row]:
 
 
 def _missed(cron: CronJob, policy: str, found: list[Row]) -> Case:
-    match policy:
-        case "no-leader":
-            claim = "was due while no controller manager led (TK208), and was never started"
-            return replace(
-                _tick_case(NO_LEADER, cron, found, claim),
-                cause=LEADER, todo=NO_LEADER.todo, thread=NO_LEADER.thread,
-            )  # fmt: skip
-        case "too-many-missed":
-            claim = "never starts again: more than 100 starts were missed"
-            return _tick_case(TOO_MANY_MISSED, cron, found, claim)
-        case "startingDeadlineSeconds":
-            claim = "was not started within startingDeadlineSeconds"
-            return _tick_case(DEADLINE, cron, found, claim)
-        case "most-recent-only":
-            claim = "was due and gave way to a later start"
-            return replace(_tick_case(NOT_STARTED, cron, found, claim), severity=Severity.WARNING)
-        case "":
-            claim = "was due and not started, and the record does not tell why"
-            return _tick_case(NOT_STARTED, cron, found, claim)
-        case _:
-            return _tick_case(NOT_STARTED, cron, found, f"was due and not started ({policy})")
+    rule, claim = _BY_POLICY.get(policy, (NOT_STARTED, f"was due and not started ({policy})"))
+    case = _tick_case(rule, cron, found, claim)
+    if rule is NO_LEADER:
+        return replace(case, cause=LEADER, todo=NO_LEADER.todo, thread=NO_LEADER.thread)
+    if policy == "most-recent-only":
+        return replace(case, severity=Severity.WARNING)
+    return replace(case, todo=_OF_NAMESAKES) if policy == "name-taken" else case
+
+
+#: What is told of times that were not started, by what decided.
+_BY_POLICY = {
+    "no-leader": (
+        NO_LEADER, "was due while no controller manager led (TK208), and was never started"
+    ),
+    "too-many-missed": (
+        TOO_MANY_MISSED, "never starts again: more than 100 starts were missed"
+    ),
+    "startingDeadlineSeconds": (DEADLINE, "was not started within startingDeadlineSeconds"),
+    "most-recent-only": (NOT_STARTED, "was due and gave way to a later start"),
+    "name-taken": (NOT_STARTED, "was due and not started: a Job of that name was there already"),
+    "": (NOT_STARTED, "was due and not started, and the record does not tell why"),
+}  # fmt: skip
+_OF_NAMESAKES = (
+    "See who made the Job that is named (`tracekit who TRACE --object NAMESPACE/JOB`), and let "
+    "nobody else make Jobs called CRONJOB-NUMBER; what was missed is started by hand: kubectl "
+    "create job --from=cronjob/NAME."
+)
 
 
 def _same_minute(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
 
-from tracekit.answers.findings.job_failures import OTHERWISE
+from tracekit.answers.findings.job_failures import OTHERWISE, is_unexplained
 from tracekit.answers.model import Finding, Rule
 from tracekit.answers.words import counted, of_several
 
@@ -19,32 +20,31 @@ class Share(Struct, frozen=True):
 
     rule: Rule
     jobs: int
-
-    @property
-    def is_unknown(self) -> bool:
-        """Whether the record does not tell the cause."""
-        return self.rule is OTHERWISE
+    what: str  # in the words of the rule or the finding
+    is_unknown: bool = False
 
     @property
     def why(self) -> str:
         """For example `as their pods are refused (TK405)`."""
         if self.is_unknown:
             return f"{_UNKNOWN} ({self.rule.id})"
-        title = self.rule.title.removeprefix("failed: ")
-        return f"as {of_several(title) if self.jobs > 1 else title} ({self.rule.id})"
+        return f"as {of_several(self.what) if self.jobs > 1 else self.what} ({self.rule.id})"
 
 
 def shares(findings: Sequence[Finding]) -> list[Share]:
     """The causes of failed Jobs, the largest first, what is not known last."""
     beneath = {id(victim) for finding in findings for victim in finding.victims}
-    jobs: dict[str, int] = {}
+    jobs: Counter[tuple[str, str, bool]] = Counter()
     rules: dict[str, Rule] = {}
     for finding in findings:
         number = finding.harm_in_all.failed_jobs
         if id(finding) not in beneath and number:
             rules[finding.id] = finding.rule
-            jobs[finding.id] = jobs.get(finding.id, 0) + number
-    found = [Share(rules[name], number) for name, number in jobs.items()]
+            # Of what has no kind of its own the sentence tells.
+            what = finding.claim if finding.rule is OTHERWISE else finding.rule.title
+            unknown = finding.rule is OTHERWISE and is_unexplained(finding.cases[0])
+            jobs[finding.id, "" if unknown else what.removeprefix("failed: "), unknown] += number
+    found = [Share(rules[name], n, what, unknown) for (name, what, unknown), n in jobs.items()]
     return sorted(found, key=lambda share: (share.is_unknown, -share.jobs, share.rule.id))
 
 

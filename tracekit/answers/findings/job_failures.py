@@ -156,6 +156,20 @@ def _quoted(event: State) -> str:
     return f"Event {row['reason']} of pod {row['involved_name']}{often}: {message}"
 
 
+def failure_rule(facts: Facts, job: Job) -> Rule:
+    """What a Job that failed is put down to."""
+    return _failed(facts, job).rule
+
+
+def _unexplained(reason: object) -> str:
+    return f"failed ({reason})"
+
+
+def is_unexplained(case: Case) -> bool:
+    """Whether nothing in the record tells why a Job failed."""
+    return case.rule is OTHERWISE and case.claim == _unexplained(case.evidence.get("reason"))
+
+
 def _failed_ns(job: Job) -> int | None:
     """When it failed: as received, or by the condition where the first look came later."""
     at_ns = (job.failure or {}).get("last_transition_ns")
@@ -335,7 +349,7 @@ def _by_exit_codes(job: Job, reason: str, dead: list[Pod]) -> tuple[Rule, str]:
         return OTHERWISE, f"failed: its pods were deleted while they ran{deleted_by(taken)}"
     if by_limit and any(s.number("restarts") for p in job.pods for s in p.states):
         return EXITED, _RESTARTED
-    return OTHERWISE, f"failed ({reason})"
+    return OTHERWISE, _unexplained(reason)
 
 
 def _one_after_the_other(pods: list[Pod]) -> bool:

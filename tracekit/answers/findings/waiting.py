@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from tracekit.answers.endings import left_by
 from tracekit.answers.findings.controllers import FINALIZER_LEFT
+from tracekit.answers.findings.job_failures import failure_rule
+from tracekit.answers.harm import NO_HARM
 from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.remedies import PROBE_ADVICE, of_kubelet, of_start
 from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod, Row
@@ -142,7 +144,7 @@ def find(facts: Facts) -> Iterator[Case]:
     for job in facts.jobs:
         yield from waits(facts, job)
         yield from _uncountable(facts, job)
-        yield from _ttl_took(job)
+        yield from _ttl_took(facts, job)
         yield from _pods_gone(facts, job)
         yield from _left_alone(facts, job)
     yield from _spare(facts)
@@ -394,7 +396,7 @@ def _uncountable(facts: Facts, job: Job) -> Iterator[Case]:
     )  # fmt: skip
 
 
-def _ttl_took(job: Job) -> Iterator[Case]:
+def _ttl_took(facts: Facts, job: Job) -> Iterator[Case]:
     seconds, gone_ns, ended_ns = (
         job.spec.get("ttlSecondsAfterFinished"), job.deletion_ns, job.ended_ns,
     )  # fmt: skip
@@ -409,10 +411,12 @@ def _ttl_took(job: Job) -> Iterator[Case]:
         failed_ns = int(job.failure["last_transition_ns"] or ended_ns)
         yield Case(
             TTL_TOOK, job.target,
-            f"failed, and ttlSecondsAfterFinished {seconds} took it with its pods and logs",
+            "failed, and ttlSecondsAfterFinished took it with its pods and logs",
             ended_ns, gone_ns,
-            f"failed at {clock(failed_ns)}, deleted {span(gone_ns - failed_ns)} later",
-            job.cronjob, evidence=evidence,
+            f"failed at {clock(failed_ns)}, deleted {span(gone_ns - failed_ns)} later "
+            f"(ttlSecondsAfterFinished {seconds})",
+            job.cronjob, evidence=evidence, todo=TTL_TOOK.todo,
+            cause=failure_rule(facts, job), harm=NO_HARM,  # it counts with what it failed by
         )  # fmt: skip
     elif job.failure is None and seconds == 0 and stayed_ns <= UNSEEN_NS:
         yield Case(
