@@ -333,10 +333,10 @@ def _ahead(table: pa.Table, epochs: tuple[Epoch, ...]) -> Any:
 
 def as_recorded(judgement: Judgement, clock: RecorderClock) -> Judgement:
     """The judgement with its times on the recorder's clock, as those of the rows are."""
-    if clock.is_right:
-        return judgement
-    assumptions = tuple(_assumed(each, clock) for each in judgement.assumptions)
     time_ns = clock.recorded_ns(JudgedNs(judgement.time_ns))
+    if not judgement.assumptions:
+        return replace(judgement, time_ns=time_ns) if time_ns != judgement.time_ns else judgement
+    assumptions = tuple(_assumed(each, clock) for each in judgement.assumptions)
     return replace(judgement, time_ns=time_ns, assumptions=assumptions)
 
 

@@ -15,10 +15,10 @@ before it was written; the other side is an assumption: that something came prom
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
@@ -233,8 +233,9 @@ def timed(rows: Arrivals, compared: Sequence[str], ahead_ns: int | None = None) 
     clock = RecorderClock(tuple(epochs), apart_ns, may_be_late=set_ahead and None in answers)
     ahead_of = zip(api_ns, epochs, strict=True)
     behind_ns = min((ns - e.ahead_ns for ns, e in ahead_of if ns is not None), default=None)
-    written_ns, spans = _late(rows, by_rv, clock, compared, behind_ns)
-    others = tuple(rows.others.clocks(_committed(rows, by_rv, clock)))
+    shown_ns = _on_clock(rows, clock)
+    written_ns, spans = _late(rows, by_rv, clock, shown_ns, compared, behind_ns)
+    others = tuple(rows.others.clocks(_committed(rows, by_rv, shown_ns)))
     return Timed(clock, written_ns, tuple(_merged(spans)), behind_ns, others, tuple(answers))
 
 
@@ -261,19 +262,22 @@ def _said(epochs: Sequence[Epoch], ahead_ns: int) -> list[Epoch]:
     return [replace(epoch, ahead_ns=epoch.ahead_ns + off_ns, evidence=BY_USER) for epoch in epochs]
 
 
-def _committed(rows: Arrivals, by_rv: Sequence[int], clock: RecorderClock) -> array[int]:
-    """By row, when it had been written at the latest, on the clock that is judged on."""
-    result = _on_clock(rows, clock)
+def _committed(rows: Arrivals, by_rv: Sequence[int], shown_ns: array[int]) -> array[int]:
+    """By row, when it had been written at the latest; `shown_ns`: when it came."""
+    result, contradicting = shown_ns[:], rows.contradicting
     hi_ns = 1 << 62
     for row in reversed(by_rv):
-        if not rows.contradicting[row]:
-            hi_ns = min(hi_ns, result[row])
-        result[row] = min(hi_ns, result[row])
+        if result[row] > hi_ns:
+            result[row] = hi_ns
+        elif not contradicting[row]:
+            hi_ns = result[row]
     return result
 
 
 def _in_parts(by_rv: Sequence[int], firsts: Sequence[int]) -> list[list[int]]:
     """The rows of each part, of which the first rows are given, by revision."""
+    if len(firsts) == 1:
+        return [[*by_rv]]
     found: list[list[int]] = [[] for _ in firsts]
     for row in by_rv:
         found[bisect_right(firsts, row) - 1].append(row)
@@ -288,12 +292,14 @@ def _without_contradicting(rows: Arrivals, order: Sequence[int], api_ns: int | N
     if api_ns is None:
         return
     newest_ns = 0
+    recv_ns, servers_ns = rows.recv_ns, rows.server_ns
     for row in order:
-        until_ns = rows.recv_ns[row] - api_ns + _UNIT_NS
-        if rows.server_ns[row] > until_ns:
-            rows.server_ns[row] = rows.created_ns[row] = 0
+        until_ns = recv_ns[row] - api_ns + _UNIT_NS
+        server_ns = servers_ns[row]
+        if server_ns > until_ns:
+            servers_ns[row] = rows.created_ns[row] = 0
         elif newest_ns <= until_ns:
-            newest_ns = max(newest_ns, rows.server_ns[row])
+            newest_ns = max(newest_ns, server_ns)
             continue
         rows.contradicting[row] = 1
 
@@ -427,13 +433,15 @@ def _ahead_of_servers(rows: Arrivals, first: int, end: int) -> int | None:
     """
     dated, of_lease = list[int](), list[int]()
     newest_ns = 0
+    recv_ns, servers_ns, watched = rows.recv_ns, rows.server_ns, rows.watched
+    renewed_ns, own = rows.renewed_ns, rows.own
     for row in range(first, end):
-        server_ns = rows.server_ns[row]
-        if not server_ns or not rows.watched[row] or server_ns < newest_ns - _UNIT_NS:
+        server_ns = servers_ns[row]
+        if not server_ns or not watched[row] or server_ns < newest_ns - _UNIT_NS:
             continue
         newest_ns = max(newest_ns, server_ns)
-        dated.append(rows.recv_ns[row] - server_ns)
-        if rows.renewed_ns[row] and rows.own[row]:  # older servers leave the time as it was
+        dated.append(recv_ns[row] - server_ns)
+        if renewed_ns[row] and own[row]:  # older servers leave the time as it was
             of_lease.append(dated[-1])
     if not dated:
         return None
@@ -451,6 +459,7 @@ def _late(
     rows: Arrivals,
     by_rv: Sequence[int],
     clock: RecorderClock,
+    shown_ns: Sequence[int],
     compared: Sequence[str],
     api_ns: int | None,
 ) -> tuple[dict[int, JudgedNs], list[tuple[JudgedNs, JudgedNs]]]:
@@ -458,11 +467,9 @@ def _late(
 
     `api_ns`: what to add to an API server's time to have it on the clock that is judged on.
     """
-    shown_ns = _on_clock(rows, clock)
-    lo_ns, newest_ns = array("q"), 0
-    for row in by_rv:
-        newest_ns = max(newest_ns, rows.server_ns[row] - clock.servers_apart_ns)
-        lo_ns.append(newest_ns)
+    watched, own, servers_ns = rows.watched, rows.own, rows.server_ns
+    contradicting, apart_ns = rows.contradicting, clock.servers_apart_ns
+    lo_ns = array("q", accumulate((servers_ns[row] - apart_ns for row in by_rv), max, initial=0))
     found: dict[int, JudgedNs] = {}
     spans: list[tuple[JudgedNs, JudgedNs]] = []
     watched_ns = _watched_since(rows, clock, shown_ns)
@@ -472,22 +479,23 @@ def _late(
     hi_ns = 1 << 62
     for place in range(len(by_rv) - 1, -1, -1):
         row = by_rv[place]
-        if not rows.contradicting[row]:
-            hi_ns = min(hi_ns, shown_ns[row])
-        if api_ns is not None and rows.watched[row] and rows.own[row] and rows.server_ns[row]:
+        row_ns = shown_ns[row]
+        if row_ns < hi_ns and not contradicting[row]:
+            hi_ns = row_ns
+        if api_ns is not None and own[row] and watched[row] and servers_ns[row]:
             # A server whose clock is behind the others sets times that are too old by so much.
-            set_ns = max(rows.server_ns[row] + clock.servers_apart_ns, lo_ns[place])
+            set_ns = max(servers_ns[row] + apart_ns, lo_ns[place + 1])
             hi_ns = min(hi_ns, set_ns + _UNIT_NS + HANDLING_NS + api_ns)
         if row in renewed_ns:
             hi_ns = min(hi_ns, renewed_ns[row] + _RENEWING_NS)
-        if shown_ns[row] - hi_ns < _TOLD_NS or not (rows.watched[row] and in_order[row]):
+        if row_ns - hi_ns < _TOLD_NS or not (watched[row] and in_order[row]):
             continue
         stream = rows.streams[rows.stream[row]]
         written_ns = JudgedNs(max(hi_ns, watched_ns[row]))
-        if (stream in compared or row in renewed_ns) and shown_ns[row] - written_ns >= _TOLD_NS:
-            until_ns = JudgedNs(shown_ns[row] + WIDTH_NS)
+        if (stream in compared or row in renewed_ns) and row_ns - written_ns >= _TOLD_NS:
+            until_ns = JudgedNs(row_ns + WIDTH_NS)
             spans.append((JudgedNs(written_ns - WIDTH_NS), until_ns))
-            if stream in compared and shown_ns[row] - written_ns >= LATE_NS:
+            if stream in compared and row_ns - written_ns >= LATE_NS:
                 found[rows.rv[row]] = written_ns
     return found, spans
 
@@ -508,12 +516,11 @@ def _merged(spans: list[tuple[JudgedNs, JudgedNs]]) -> Iterator[tuple[JudgedNs, 
 
 def _on_clock(rows: Arrivals, clock: RecorderClock) -> array[int]:
     """When each row came, on the clock that is judged on."""
-    result, epochs = array("q"), list(clock.epochs)
-    current = 0
-    for seq, recv_ns in zip(rows.seq, rows.recv_ns, strict=True):
-        while current + 1 < len(epochs) and epochs[current + 1].from_seq <= seq:
-            current += 1
-        result.append(recv_ns - epochs[current].ahead_ns)
+    result, epochs = rows.recv_ns[:], clock.epochs
+    firsts = [0, *(bisect_left(rows.seq, epoch.from_seq) for epoch in epochs[1:])]
+    for epoch, first, end in zip(epochs, firsts, [*firsts[1:], len(rows)], strict=True):
+        if epoch.ahead_ns:
+            result[first:end] = array("q", [ns - epoch.ahead_ns for ns in result[first:end]])
     return result
 
 
@@ -522,8 +529,10 @@ def _in_order(rows: Arrivals) -> bytearray:
     newest = dict.fromkeys(range(len(rows.streams)), 0)
     result = bytearray()
     for rv, stream in zip(rows.rv, rows.stream, strict=True):
-        result.append(rv > newest[stream])
-        newest[stream] = max(newest[stream], rv)
+        newer = rv > newest[stream]
+        result.append(newer)
+        if newer:
+            newest[stream] = rv
     return result
 
 

@@ -83,6 +83,8 @@ class RecorderClock(Struct, frozen=True):
 
     def _nearest(self, at_ns: int, times: int) -> Epoch | None:
         """The epoch nearest to a time, to which its offset is added so many times."""
+        if len(self.epochs) == 1:
+            return self.epochs[0]
         best, nearest_ns = None, 0
         for epoch in self.epochs:
             own_ns = at_ns + times * epoch.ahead_ns

@@ -38,7 +38,15 @@ NARROW_KEY = b"tracekit.narrow"
 
 #: zstd's level by column, the lowest that packs about as well as 19, which takes thrice the time
 #: of all others of this together.
-_LEVELS = {"name": 13, "uid": 16, "values": 17, "raw": 17, "raw_bytes": 17}
+_LEVELS = {
+    "seq": 16,
+    "name": 13,
+    "uid": 13,
+    "template": 12,
+    "values": 16,
+    "raw": 16,
+    "raw_bytes": 16,
+}
 _LEVEL = 15
 #: A page boundary makes the compressor forget what was before it.
 _PAGE_BYTES = 16 * 1024 * 1024
