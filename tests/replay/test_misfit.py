@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 import orjson
@@ -14,8 +16,11 @@ from msgspec.structs import replace
 
 from tests.support.judged_rows import judge_of
 from tests.support.traces import TRACES, import_log, json_lines
+from tracekit.check.diff.alternative_readings import judge_as_known
+from tracekit.check.diff.judge import KeyJudgement
 from tracekit.check.diff.report import DiffReport
 from tracekit.check.replay.attempts import Attempts
+from tracekit.check.replay.history import History
 from tracekit.check.verdict import Reason, Verdict
 from tracekit.cli.main import main
 from tracekit.judge.engine import Engine
@@ -60,6 +65,21 @@ def test_a_record_that_fits_has_none(trace: Path) -> None:
     report, _ = _judged(trace, None)
     assert report.misfit == ""
     assert report.divergences == []
+
+
+def test_the_sample_is_searched_once(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: Counter[tuple[str, str]] = Counter()
+
+    def judged(history: History, *args: Any) -> KeyJudgement:
+        searched[history.namespace, history.name] += 1
+        return judge_as_known(history, *args)
+
+    monkeypatch.setattr("tracekit.check.diff.trace.judge_as_known", judged)
+    reader = TraceReader(trace)
+    judge = Judge(reader, resolve_era(reader, None, None))
+    judge.tally()
+    assert set(judge.objects.jobs) <= searched.keys()
+    assert set(searched.values()) == {1}
 
 
 def test_other_rules_are_one_finding_that_names_those_that_fit(trace: Path) -> None:

@@ -247,11 +247,12 @@ def _prove(
     drawn = _Drawn(margins=[{} for _ in provers])
     rules = JobRules.of(judge.era)
     groups = on_clock(reader.groups(COLUMNS), judge.run_context.clock)
-    for judged in judge_groups(cron_jobs.passing(groups), rules, judge.run_context):
+    context, known = judge.run_context, judge.sampled()
+    for judged in judge_groups(cron_jobs.passing(groups), rules, context, known=known):
         needed = False
         history = judged.replay.history
         cron_jobs.job(history)
-        rerunner = Rerunner(KeyEvidence(history, rules, judge.run_context))
+        rerunner = Rerunner(KeyEvidence(history, rules, context))
         for prover, found in zip(provers, answers, strict=True):
             jobs = list(prover.answers(judged.replay, rerunner, wanted))
             found.jobs += jobs

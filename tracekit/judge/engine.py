@@ -97,7 +97,10 @@ class Engine:
                 lambda judgement: self._by_this_record(judgement, context),
                 lambda: shown_versions(reader),
             )
-            return misfit_of(cached_objects(reader).jobs, self.era, context, sources)
+            objects, sampled = cached_objects(reader), list[KeyJudgement]()
+            found = misfit_of(objects.jobs, self.era, context, sources, sampled.append)
+            self._sampled = sampled if found is None else []
+            return found
 
         if self._kept_as is None:
             return made()
@@ -146,7 +149,8 @@ class Engine:
         cross_key = CrossKeyTiming()
         others = self._others(cross_key)
         with collecting_rarely():
-            for judged in self._judged_keys(others.passing(self._groups())):
+            groups = others.passing(self._groups())
+            for judged in self._judged_keys(groups, known=self.sampled()):
                 cross_key.add(judged.timing)
                 others.job(judged.replay.history)
                 sink.job((judged.replay.history.namespace, judged.replay.history.name))
@@ -154,8 +158,7 @@ class Engine:
                     sink.take(self._as_recorded(judgement))
             found = self._recheck(cross_key.settled(self.run_context))
             again = sink.again(found.keys)
-            groups = self._groups() if again else ()
-            for judged in self._judged_keys(groups, again):
+            for judged in self._judged_keys(self._groups() if again else (), again):
                 for judgement in judged.judgements:
                     sink.change(judgement, self._as_recorded(found.of(judgement)))
             for judgement in (*found.missing, *others.report()):
@@ -166,10 +169,18 @@ class Engine:
         return recheck(found, self._groups, JobRules.of(self.era), self.run_context)
 
     def _judged_keys(
-        self, groups: Iterable[RowGroup], only: Collection[tuple[str, str]] | None = None
+        self,
+        groups: Iterable[RowGroup],
+        only: Collection[tuple[str, str]] | None = None,
+        known: Iterable[KeyJudgement] = (),
     ) -> Iterator[KeyJudgement]:
         """The Jobs of the trace, judged one by one and each alone."""
-        return judge_groups(groups, JobRules.of(self.era), self.run_context, only)
+        return judge_groups(groups, JobRules.of(self.era), self.run_context, only, known)
+
+    def sampled(self) -> list[KeyJudgement]:
+        """What was judged already to learn that the record fits the rules; handed out once."""
+        sampled, self._sampled = (self._sampled if self.misfit is None else []), []
+        return sampled
 
     def job(self, namespace: str, name: str, *, alone: bool) -> KeyJudgement | None:
         """The replay of one Job, with what its own search says; None: not judged.
@@ -214,6 +225,7 @@ class Engine:
                     cross_key=cross_key,
                     seen=seen,
                     again=self._recheck,
+                    known=self.sampled(),
                 )
                 self._of_others = others.report()
                 self._cross_keys = (

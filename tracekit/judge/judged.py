@@ -212,6 +212,10 @@ class Judge:
         """What the trace as a whole tells the Job controller: its end, gaps, restarts."""
         return self._engine.run_context
 
+    def sampled(self) -> list[KeyJudgement]:
+        """What was judged already to learn that the record fits the rules; handed out once."""
+        return self._engine.sampled()
+
     @property
     def cron_context(self) -> RunContext:
         """What the trace as a whole tells the CronJob controller."""

@@ -20,6 +20,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from tracekit.base.errors import UnsupportedVersionError
+from tracekit.check.diff.judge import KeyJudgement
 from tracekit.check.diff.trace import judge_groups
 from tracekit.check.diff.unrecorded import rests_on_times
 from tracekit.check.replay.feed import RowGroup
@@ -62,11 +63,16 @@ class Sources(NamedTuple):
 
 
 def misfit_of(
-    jobs: Collection[Key], era: Era, context: RunContext, sources: Sources
+    jobs: Collection[Key],
+    era: Era,
+    context: RunContext,
+    sources: Sources,
+    sampled: Callable[[KeyJudgement], None] = lambda _: None,
 ) -> Misfit | None:
     """What is the matter with a record as a whole; None where its sample fits the rules.
 
-    `context` is the Job controller's.
+    `context` is the Job controller's. `sampled` gets what was judged: where there is no misfit
+    each of these Jobs is judged no other way with all the rest.
     """
     if len(jobs) < 2 * SAMPLE:
         return None
@@ -74,6 +80,7 @@ def misfit_of(
     searched: list[Key] = []
     found: list[Contradicts] = []
     for judged in judge_groups(sources.groups(Keys(sample)), JobRules.of(era), context, sample):
+        sampled(judged)
         history = judged.replay.history
         searched.append((history.namespace, history.name))
         reported = map(sources.as_recorded, judged.judgements)

@@ -26,14 +26,16 @@ def diff_groups(
     cross_key: CrossKeyTiming | None = None,
     seen: Callable[[KeyJudgement], None] = lambda _: None,
     again: Callable[[TimingResult], TimingResult] = lambda found: found,
+    known: Iterable[KeyJudgement] = (),
 ) -> DiffReport:
     """Judge every Job of the groups, not by time; `seen` gets each key's replay before that.
 
-    `again` searches the Jobs once more that the others contradict (`recheck`).
+    `again` searches the Jobs once more that the others contradict (`recheck`); `known` is that of
+    `judge_groups`.
     """
     report = DiffReport(observations)
     cross_key = CrossKeyTiming() if cross_key is None else cross_key
-    for judged in judge_groups(groups, rules, run_context):
+    for judged in judge_groups(groups, rules, run_context, known=known):
         seen(judged)
         report.jobs.append((judged.replay.history.namespace, judged.replay.history.name))
         report.judgements += judged.judgements
@@ -86,7 +88,15 @@ def judge_groups(
     rules: JobRules,
     run_context: RunContext,
     only: Collection[tuple[str, str]] | None = None,
+    known: Iterable[KeyJudgement] = (),
 ) -> Iterator[KeyJudgement]:
-    """Judge key by key, in the order of the groups; `only` some Jobs, by (namespace, name)."""
+    """Judge key by key, in the order of the groups; `only` some Jobs, by (namespace, name).
+
+    `known`: what these rules say of some of them in this context, which need not be asked again.
+    """
+    made = {
+        (judged.replay.history.namespace, judged.replay.history.name): judged for judged in known
+    }
     for history in histories(groups, only, run_context.written_ns):
-        yield judge_as_known(history, rules, run_context)
+        judged = made.pop((history.namespace, history.name), None)
+        yield judge_as_known(history, rules, run_context) if judged is None else judged
