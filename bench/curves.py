@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
@@ -21,6 +22,8 @@ from tracekit.cli.main import main as tracekit
 from tracekit.trace.reading.reader import TraceReader
 
 World = dict[str, Any]
+#: A line of a watch log.
+Line = dict[str, Any]
 #: Who is asked about: a Job alone, the first of many, a CronJob.
 ONE, FIRST, CRONJOB = "a/j", "a/j-0", "a/c"
 _EVERY_MINUTE: World = {"name": "c", "namespace": "a", "pods": {"run": "5s"}}
@@ -78,6 +81,55 @@ def _forbid(n: int) -> World:
     return world
 
 
+#### What a record has that no world brings about ####
+
+
+def _with_gaps(lines: list[Line]) -> Iterator[Line]:
+    """The watch of pods broken off and begun again whenever a Job is new."""
+    pods: dict[str, Line] = {}
+    for line in lines:
+        kind, stream = line["type"], line["resource"]
+        if (stream, kind) == ("jobs", "ADDED"):
+            bound = {"resource": "pods", "recv": line["recv"]}
+            version = {"resourceVersion": line["object"]["metadata"]["resourceVersion"]}
+            yield {**bound, "type": "LIST_BEGIN", "object": version}
+            for pod in pods.values():
+                yield {**pod, **bound, "type": "LIST"}
+            yield {**bound, "type": "LIST_END", "object": version}
+        yield line
+        if stream == "pods" and kind in ("LIST", "ADDED", "MODIFIED"):
+            pods[line["object"]["metadata"]["uid"]] = line
+        elif stream == "pods" and kind == "DELETED":
+            pods.pop(line["object"]["metadata"]["uid"], None)
+
+
+def _with_users(lines: list[Line]) -> Iterator[Line]:
+    """Each Job made by somebody else."""
+    for line in lines:
+        if line["resource"] == "jobs" and "metadata" in line["object"]:
+            for entry in line["object"]["metadata"].get("managedFields", ()):
+                if entry["manager"] != "kube-controller-manager":
+                    entry["manager"] = f"user-{line['object']['metadata']['name']}"
+        yield line
+
+
+def _with_divergences(lines: list[Line]) -> Iterator[Line]:
+    """Of every third Job a pod too many counted: more, and none would be searched to the end."""
+    for line in lines:
+        if line["resource"] == "jobs" and line["type"] == "MODIFIED":
+            status, name = line["object"]["status"], line["object"]["metadata"]["name"]
+            if status.get("succeeded") and int(name.rpartition("-")[2]) % 3 == 0:
+                status["succeeded"] += 1
+        yield line
+
+
+#: By what there is much of: how a record of such a world is changed.
+CHANGED: dict[str, Callable[[list[Line]], Iterator[Line]]] = {
+    "gaps": _with_gaps,
+    "users": _with_users,
+    "divergences": _with_divergences,
+}
+_SHORT_LIVED = {"ttlSecondsAfterFinished": 5}
 #: By what there is much of: the world with so many, and whom it is asked about.
 DIMENSIONS: dict[str, tuple[Callable[[int], World], str]] = {
     "runs of a CronJob": (lambda n: _cron(n, {}), CRONJOB),
@@ -89,6 +141,9 @@ DIMENSIONS: dict[str, tuple[Callable[[int], World], str]] = {
     "namespaces": (_namespaces, ONE),
     "revisions of a Job": (_revisions, ONE),
     "tens of minutes without a change": (_nothing, ONE),
+    "gaps": (lambda n: _jobs(n, _SHORT_LIVED, {"run": "5s"}), FIRST),
+    "users": (lambda n: _jobs(n, {}, {"run": "5s"}), FIRST),
+    "divergences": (lambda n: _jobs(n, {}, {"run": "5s"}), FIRST),
 }
 
 
@@ -104,6 +159,7 @@ def verbs(trace: Path, about: str, scratch: Path) -> dict[str, list[str]]:
         "report": ["report", name, "-o", str(scratch / "report.html"), "--force"],
         "watch": ["watch", "--once", name],
         "compact": ["compact", name, "-o", f"{name}-compact-{next(_NUMBERS)}"],
+        "whatif": ["whatif", name, "--kubernetes-version", "v1.37.1"],
         "import watch": ["import", "watch", _log_of(trace), "-o", f"{name}-again-{next(_NUMBERS)}"],
     }
 
@@ -122,6 +178,15 @@ def _log_of(trace: Path) -> str:
     return str(log)
 
 
+def _change(trace: Path, change: Callable[[list[Line]], Iterator[Line]]) -> None:
+    """Put a changed record in the place of a trace."""
+    log = Path(_log_of(trace))
+    lines = [orjson.loads(line) for line in log.read_bytes().splitlines()]
+    log.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in change(lines)))
+    shutil.rmtree(trace)
+    _run(["import", "watch", str(log), "-o", str(trace), "--kubernetes-version", "v1.36.3"])
+
+
 def _line(row: dict[str, Any]) -> bytes:
     whole = {"recv": row["recv_ns"], "resource": row["stream"], "type": row["type"]}
     return orjson.dumps({**whole, "object": orjson.Fragment(row["raw"])}) + b"\n"
@@ -137,6 +202,8 @@ def steps_of(dimension: str, size: int, scratch: Path) -> Iterator[tuple[str, li
         workload = scratch / "workload.json"
         workload.write_bytes(orjson.dumps(world))
         _run(["simulate", "--workload", str(workload), "-o", str(trace)])
+        if dimension in CHANGED:
+            _change(trace, CHANGED[dimension])
         if times == 1:  # what is done once a process is done now
             os.environ["TRACEKIT_CACHE_DIR"] = str(scratch / "cache-before")
             for arguments in verbs(trace, about, scratch).values():
