@@ -282,3 +282,27 @@ def test_a_pool_of_processes_gets_its_context_from_that_room() -> None:
     ]
     assert calls
     assert not [f"{module}:{node.lineno}" for module, node in calls if len(node.args) < 2]
+
+
+#: Who reads Parquet with `pq`, and from where: files of Python's only through `parquet_file`.
+_READS_PARQUET = re.compile(
+    r"\bpq\.(?:ParquetFile\(|read_table\(|ParquetDataset\()(?!pa\.BufferReader)"
+)
+_READS_ROWS = re.compile(r"\.read_row_groups?\((?:[^()]|\([^()]*\))*\)")
+
+
+def test_no_thread_of_arrows_reads_a_file() -> None:
+    """A thread that lets go of a file at the interpreter's end aborts the process."""
+    wrong = [
+        f"{module}: {found[0]}: use tracekit.trace.format.parquet.parquet_file"
+        for module in ALL
+        if module.name != "tracekit.trace.format.parquet"
+        for found in _READS_PARQUET.finditer(module.text)
+    ]
+    wrong += [
+        f"{module}: {found[0]}: use_threads=False is missing"
+        for module in ALL
+        for found in _READS_ROWS.finditer(module.text)
+        if "use_threads=False" not in found[0]
+    ]
+    assert not wrong, "\n".join(wrong)

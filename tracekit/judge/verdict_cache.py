@@ -27,6 +27,7 @@ import pyarrow.parquet as pq
 
 from tracekit.judge.plugins import load_plugins
 from tracekit.trace.format.header import header_document
+from tracekit.trace.format.parquet import parquet_file
 from tracekit.trace.reading.snapshot import Snapshot
 from tracekit.trace.stores.cache_folder import cache_folder, make_room
 
@@ -48,7 +49,7 @@ def open_cached(key: str) -> tuple[Path, pq.ParquetFile] | None:
             file = path.open("rb")
             if path.name == _name(key, _digest(file)):
                 os.utime(path)  # used just now
-                return path, pq.ParquetFile(pa.PythonFile(file, mode="r"))
+                return path, parquet_file(pa.PythonFile(file, mode="r"))
             file.close()
     return None
 
@@ -94,9 +95,9 @@ class CacheWriter:
                 self._writer.close()
                 self._file.flush()
                 self._file.seek(0)
-                written = pq.ParquetFile(pa.PythonFile(self._file, mode="r"))
+                written = parquet_file(pa.PythonFile(self._file, mode="r"))
                 for group in range(written.num_row_groups):
-                    yield written.read_row_group(group)
+                    yield written.read_row_group(group, use_threads=False)
         except OSError:
             self.discard()
 

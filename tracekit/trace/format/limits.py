@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tracekit.trace.format.pages import pages
+from tracekit.trace.format.parquet import parquet_file
 from tracekit.trace.format.seal import DamageError, chunk_start
 
 #: Bytes that one row group may be decoded to.
@@ -116,7 +117,7 @@ def check_group(
     if not repeating:
         return {}
     # Read as a dictionary a column takes no more than its pages, which are counted already.
-    file = pq.ParquetFile(source, metadata=metadata, read_dictionary=repeating)
+    file = parquet_file(source, metadata=metadata, read_dictionary=repeating)
     texts = file.read_row_group(group, columns=repeating, use_threads=False)
     if not _fits(decoded + _text_bytes(texts, _most), packed):
         _check(decoded + _text_bytes(texts, _sum), packed)

@@ -33,6 +33,7 @@ from tracekit.trace.format.narrow import (
 )
 from tracekit.trace.format.narrow_file import About, about_rows
 from tracekit.trace.format.opening import open_inside
+from tracekit.trace.format.parquet import parquet_file
 from tracekit.trace.format.plain import PLAIN_KEY, typed
 from tracekit.trace.format.rows import MEMORY_SCHEMA
 from tracekit.trace.format.schema import FILE_ORDER, NAMES, TEXT_COLUMNS
@@ -127,7 +128,7 @@ class SegmentFile:
         if self._parsed is None:
             metadata = footer_metadata(self._footer)
             present = set(metadata.schema.names)
-            self._parsed = pq.ParquetFile(
+            self._parsed = parquet_file(
                 self._source,
                 metadata=metadata,
                 # A plain segment has none of them, and Arrow refuses what is not there.
