@@ -82,3 +82,25 @@ def test_a_job_may_ask_for_two_thousand_million_pods(tmp_path: Path, version: st
     with little_memory():
         code, _, said = run("diagnose", str(trace), "--kubernetes-version", version)
     assert code in (0, 1), said
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("redact", "TRACE", "-o", "OUT"),
+        ("compact", "TRACE", "-o", "OUT"),
+        ("merge", "TRACE", "TRACE", "-o", "OUT"),
+        ("import", "watch", "LOG", "-o", "OUT"),
+    ],
+)
+def test_a_name_that_is_no_text_leaves_nothing_behind(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    log, trace, out = tmp_path / "watch.jsonl", tmp_path / "trace", tmp_path / "out\udcff"
+    log.write_text("".join(json.dumps(row) + "\n" for row in json.loads(text())))
+    assert run("import", "watch", str(log), "-o", str(trace))[0] == 0
+    before = sorted(tmp_path.iterdir())
+    put = {"TRACE": str(trace), "LOG": str(log), "OUT": str(out)}
+    code, _, said = run(*(put.get(word, word) for word in words))
+    assert (code, "is not UTF-8: rename it" in said) == (2, True), said
+    assert sorted(tmp_path.iterdir()) == before

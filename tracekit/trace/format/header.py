@@ -27,7 +27,7 @@ _WATCH_LOGS = ("watch.jsonl.zst", "watch.jsonl.gz", "watch.jsonl")
 def read_header(trace: Path) -> TraceHeader:
     """The header of the trace, brought up to the newest format."""
     path = trace / HEADER_NAME
-    _require_text(trace)
+    require_text(trace)
     if not trace.is_dir():
         raise TraceFormatError(f"{trace} is not a trace: {_no_directory(trace)}")
     try:
@@ -148,8 +148,8 @@ def header_document(header: TraceHeader) -> dict[str, Any]:
     }
 
 
-def _require_text(trace: Path) -> None:
-    """Neither Arrow nor DuckDB can be given a name that is no text."""
+def require_text(trace: Path) -> None:
+    """Refuse a name that is no text, which neither Arrow nor DuckDB can be given."""
     try:
         str(trace.resolve()).encode()
     except UnicodeEncodeError:
@@ -158,7 +158,7 @@ def _require_text(trace: Path) -> None:
 
 def write_header(trace: Path, header: TraceHeader) -> None:
     """Replace the header of the trace."""
-    _require_text(trace)
+    require_text(trace)
     document = header_document(header)
     if header.sealed_from is not None:
         document = sealed_document(document)

@@ -15,7 +15,13 @@ from msgspec.structs import replace
 
 from tracekit import __version__
 from tracekit.base.errors import TraceFormatError
-from tracekit.trace.format.header import read_header, sync_directory, sync_file, write_header
+from tracekit.trace.format.header import (
+    read_header,
+    require_text,
+    sync_directory,
+    sync_file,
+    write_header,
+)
 from tracekit.trace.format.manifest import Manifest, read_manifest, write_manifest
 from tracekit.trace.format.model import FORMAT_VERSION, LOG_DIR, WIDE_VERSION
 from tracekit.trace.format.opening import new_file
@@ -53,6 +59,7 @@ def compact_copy(trace: Path, output: Path, *, narrow: bool = True) -> Compacted
     """The same for a copy; the trace stays as it is."""
     if output.exists():
         raise TraceFormatError(f"{output} exists: choose another name for the compacted trace")
+    require_text(output)
     snapshot = _whole(trace)
     size = sum(file.size_bytes for file in snapshot.files)
     log = output / LOG_DIR

@@ -20,7 +20,7 @@ from tracekit import __version__
 from tracekit.base.errors import TraceFormatError
 from tracekit.trace.format.api_fields import Typed
 from tracekit.trace.format.extract import Row, extract
-from tracekit.trace.format.header import read_header, write_header
+from tracekit.trace.format.header import read_header, require_text, write_header
 from tracekit.trace.format.limits import (
     KEPT_OF_TOO_LARGE,
     NESTING_MAX,
@@ -103,6 +103,7 @@ class TraceWriter:
         )
         self._beside = Beside()
         self._last_ns: int | None = None
+        require_text(path)
         exists = (path / HEADER_NAME).exists()
         if path.exists() and not (append and exists) and (not path.is_dir() or any(path.iterdir())):
             raise TraceFormatError(
