@@ -63,6 +63,8 @@ OTHERS = (
     "CALL enable_logging()", "EXPORT DATABASE '{out}'", "IMPORT DATABASE '{out}'", "VACUUM",
     "CHECKPOINT", "BEGIN", "COMMIT", "ROLLBACK", "PREPARE p AS DELETE FROM internal._verdicts",
     "EXECUTE p", "DEALLOCATE p", "SET VARIABLE v = 1", "ANALYZE",
+    # They name folders of whoever runs DuckDB.
+    "FROM duckdb_settings()", "SELECT current_setting('temp_directory')",
 )  # fmt: skip
 #: Ways to put a change where a statement that reads stands.
 AROUND = (

@@ -29,7 +29,7 @@ def test_the_table_shows_what_was_found_last(tmp_path: Path) -> None:
     )
     os.close(theirs)
     found = b""
-    while part := _read(ours):
+    while part := read_terminal(ours):
         found += part
     os.close(ours)
     assert process.wait() == 0
@@ -41,7 +41,8 @@ def test_the_table_shows_what_was_found_last(tmp_path: Path) -> None:
     assert len(re.findall(r"^│ \d\d:\d\d:\d\d │ TK\d{3} │", table, re.MULTILINE)) == 12
 
 
-def _read(terminal: int) -> bytes:
+def read_terminal(terminal: int) -> bytes:
+    """What the terminal shows next; nothing once its other end is closed."""
     try:
         return os.read(terminal, 65536)
     except OSError:  # the other end is closed

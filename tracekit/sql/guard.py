@@ -33,9 +33,11 @@ _TABLE_FUNCTIONS: Final = {
     *("generate_series", "histogram", "histogram_values", "json_each", "json_tree", "range"),
     *("repeat", "repeat_row", "summary", "unnest", "icu_calendar_names", "pg_timezone_names"),
     *("duckdb_columns", "duckdb_constraints", "duckdb_functions", "duckdb_keywords"),
-    *("duckdb_memory", "duckdb_schemas", "duckdb_settings", "duckdb_tables", "duckdb_types"),
+    *("duckdb_memory", "duckdb_schemas", "duckdb_tables", "duckdb_types"),
     *("duckdb_views", "pragma_table_info", "pragma_version"),
 }
+#: What DuckDB is set to names folders of whoever runs it.
+_SETTINGS: Final = {"current_setting"}
 _ALL_TABLE_FUNCTIONS: Final = """
     SELECT DISTINCT function_name FROM duckdb_functions()
     WHERE function_type IN ('table', 'pragma')
@@ -54,8 +56,8 @@ def check_read_only(connection: duckdb.DuckDBPyConnection, query: str) -> None:
         if not reads(connection, text):
             word = _first_word(text, _forbidden(connection))
             raise QueryError(
-                f"{word} is not allowed, a trace is read-only: write results with -o "
-                "and a shell redirection, or add --write to let this session write files"
+                f"{word} is not allowed, a trace is read-only: at a shell, write results with -o "
+                "and a redirection, or add --write to let a session write files"
             )
 
 
@@ -77,9 +79,16 @@ def reads(connection: duckdb.DuckDBPyConnection, statement: str) -> bool:
             for kind, node in _nodes(tree)
             if kind == "TABLE_FUNCTION"
         }
+        calls = {
+            str(node.get("function_name")).lower()
+            for kind, node in _nodes(tree)
+            if kind == "FUNCTION"
+        }
         writes = any(k.endswith("_NODE") and k not in _QUERY_NODES for k, _ in _nodes(tree))
         # One that DuckDB does not have either is a macro of ours, or misspelt.
-        return not writes and (named <= _TABLE_FUNCTIONS or not named & _forbidden(connection))
+        return not (writes or calls & _SETTINGS) and (
+            named <= _TABLE_FUNCTIONS or not named & _forbidden(connection)
+        )
     parsed = connection.extract_statements(statement)
     if len(parsed) != 1:
         return False
@@ -97,9 +106,9 @@ def reads(connection: duckdb.DuckDBPyConnection, statement: str) -> bool:
 
 
 def _forbidden(connection: duckdb.DuckDBPyConnection) -> set[str]:
-    """Table functions that do more than make rows of what they are given."""
+    """Functions that do more than make values of what they are given."""
     there = connection.cursor().execute(_ALL_TABLE_FUNCTIONS).fetchall()
-    return {str(name).lower() for (name,) in there} - _TABLE_FUNCTIONS
+    return {str(name).lower() for (name,) in there} - _TABLE_FUNCTIONS | _SETTINGS
 
 
 def _is_query(connection: duckdb.DuckDBPyConnection, text: str) -> bool:

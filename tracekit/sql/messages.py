@@ -37,7 +37,7 @@ def explain_error(error: Exception, names: Mapping[str, Iterable[str]]) -> Query
     lines = [line for line in head.splitlines() if line.strip()]
     sentence = re.sub(r"^\w+( \w+)* Error: ", "", lines[0]) if lines else "the query failed"
     if "disabled by configuration" in sentence:
-        sentence += ": add --write to let this session read and write other files"
+        sentence += ": at a shell, add --write to let a session read and write other files"
     parts = [f"{sentence.rstrip('.!')}{_suggestion(text, lines, names)}"]
     if place:
         parts.append(f"LINE {place}")

@@ -582,6 +582,7 @@ class Session:
     def _restrict(self) -> None:
         names = ", ".join(_text(name) for name in self._handles.allowed())
         self.connection.execute(f"SET allowed_paths = [{names}]")
+        self.connection.execute("SET secret_directory = ''")
         self.connection.execute("SET enable_external_access = false")
 
 
