@@ -7,12 +7,10 @@ a name says otherwise.
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from tracekit.answers.evidence import Suspension
@@ -24,6 +22,7 @@ from tracekit.base.coverage import Coverage
 from tracekit.base.cron import Generation
 from tracekit.base.kube import job_status
 from tracekit.base.kube.printed.model import Shown, ShownEvent
+from tracekit.base.kube.stored import spec_of, texts_of
 from tracekit.base.once import once
 from tracekit.base.spans import Spans
 from tracekit.check.verdict import Judgement
@@ -94,15 +93,6 @@ def _held_by_queue(event: Row) -> str | None:
     return None
 
 
-@lru_cache(maxsize=4096)
-def _parsed(text: str) -> Mapping[str, Any]:
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
 class State:
     """One revision of an object: its row with a few things read out of it."""
 
@@ -135,12 +125,12 @@ class State:
     @property
     def spec(self) -> Mapping[str, Any]:
         """`.spec`."""
-        return _parsed(self.row["spec"] or "{}")
+        return spec_of(self.row["stream"], self.row["spec"])
 
     @property
     def annotations(self) -> Mapping[str, Any]:
         """`.metadata.annotations`."""
-        return _parsed(self.row["annotations"] or "{}")
+        return texts_of(self.row["annotations"])
 
     @property
     def finalizers(self) -> Sequence[str]:
@@ -225,7 +215,7 @@ class Life:
     @once
     def labels(self) -> Mapping[str, Any]:
         """Its last labels."""
-        return _parsed(self.last.row["labels"] or "{}")
+        return texts_of(self.last.row["labels"])
 
     def first_at(self, test: Any) -> State | None:
         """The first revision that passes a test."""

@@ -7,12 +7,12 @@ controllers their memory.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tracekit.base.durations import span
+from tracekit.base.kube.stored import spec_of
 from tracekit.check.replay.run_context import Outage
 from tracekit.check.verdict import Judgement, Verdict
 from tracekit.report.narrative import (
@@ -73,13 +73,13 @@ def narrative_of_cronjob(
 
 
 def _spec_steps(revisions: Iterable[Mapping[str, Any]]) -> Iterator[Step]:
-    before: dict[str, Any] | None = None
+    before: Mapping[str, Any] | None = None
     for row in revisions:
         at_ns, rv = row["recv_ns"], row["rv"]
         if row["type"] == "DELETED":
             yield Step(at_ns, rv, "CronJob", "is gone")
             continue
-        spec = _spec(row["spec"])
+        spec = spec_of("cronjobs", row["spec"])
         if before is None:
             seen = "was created" if row["type"] == "ADDED" else "is there at the first list"
             parts = ", ".join(f"{key} {api_value(spec[key])}" for key in _CRON_SPEC if key in spec)
@@ -92,14 +92,6 @@ def _spec_steps(revisions: Iterable[Mapping[str, Any]]) -> Iterator[Step]:
             who = row.get("by") or "somebody"
             yield Step(at_ns, rv, who, "changed the CronJob", tuple(changes))
         before = spec
-
-
-def _spec(text: str | None) -> dict[str, Any]:
-    try:
-        spec = json.loads(text or "{}")
-    except ValueError:
-        return {}
-    return spec if isinstance(spec, dict) else {}
 
 
 def add_judgements(narrative: Narrative, judgements: Iterable[Judgement]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from typing import Any
 
@@ -12,6 +11,7 @@ import pyarrow as pa
 from tracekit.base.coverage import Coverage
 from tracekit.base.errors import TracekitError
 from tracekit.base.kube.cronjob_views import CronJobStatus, CronJobView, cron_spec_from_raw
+from tracekit.base.kube.stored import spec_of
 from tracekit.check.diff.cron_ticks import (
     SCHEDULED_AT,
     SeenCronJob,
@@ -132,11 +132,7 @@ def _surroundings(cursor: Any, trace: str, coverage: Coverage) -> Surroundings:
 
 
 def _seen(row: dict[str, Any]) -> SeenCronJob:
-    try:
-        raw = json.loads(row["spec"] or "{}")
-    except ValueError:
-        raw = {}
-    spec = cron_spec_from_raw(raw if isinstance(raw, dict) else {})
+    spec = cron_spec_from_raw(spec_of("cronjobs", row["spec"]))
     view = CronJobView(
         row["namespace"] or "",
         row["name"] or "",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
 from tracekit.answers.findings.advice import advice
 from tracekit.answers.model import Finding
+from tracekit.base.kube.stored import spec_of
 from tracekit.report.findings import thread_url
 from tracekit.report.html.about import About
 from tracekit.report.html.diffs import changes
@@ -96,10 +96,7 @@ def cron_lanes(
 
 
 def _schedule(spec: str | None) -> str:
-    try:
-        found = json.loads(spec or "{}")
-    except ValueError:
-        return ""
+    found = spec_of("cronjobs", spec)
     zone = f" ({found['timeZone']})" if found.get("timeZone") else ""
     return f"{found.get('schedule', '')}{zone}{', suspended' if found.get('suspend') else ''}"
 

@@ -79,7 +79,7 @@ of_pods AS (
            count(*) AS pods,
            count(*) FILTER (phase = 'Succeeded') AS pods_succeeded,
            count(*) FILTER (phase = 'Failed') AS pods_failed,
-           sum(restarts)::BIGINT AS restarts,
+           least(sum(restarts), 9223372036854775807)::BIGINT AS restarts,
            min(start_ns) AS first_start_ns,
            min(start_seen_ns) AS first_start_seen_ns,
            max(coalesce(ended_ns, gone_ns)) AS last_end_ns,
