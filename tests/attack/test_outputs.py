@@ -13,7 +13,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing, redirect_stdout
+from contextlib import closing, redirect_stdout, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -37,7 +37,9 @@ from tracekit.sql.session import Session
 from tracekit.watch.live import Counts
 from tracekit.watch.metrics import WatchCollector
 from tracekit.watch.news import News
+from tracekit.watch.outbox import NotSent
 from tracekit.watch.payloads import ROUTING_KEY, payload_of
+from tracekit.watch.webhook import Webhook
 
 __all__ = ["hostile"]  # the fixture
 
@@ -256,3 +258,18 @@ def test_metrics_escape() -> None:
     registry = CollectorRegistry(auto_describe=False)
     registry.register(WatchCollector(live))
     exposition(generate_latest(registry))
+
+
+def test_no_address_of_a_webhook_is_in_the_metrics() -> None:
+    """Its path is what keeps others from posting there."""
+    waiting = SimpleNamespace(count=0, longest_ns=lambda _: 0)
+    live: Any = SimpleNamespace(counts=Counts(), waiting=waiting, now_ns=10**9)
+    hook = Webhook("http://127.0.0.1:9/hooks/canary0123456789")
+    with suppress(NotSent):
+        hook.send(News("TK126", "error", "Job", "a", "b", "c", "d", 10**9, 10**10))
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(WatchCollector(live, hook))
+    text = generate_latest(registry)
+    assert b"tracekit_webhook_total" in text
+    assert b"canary" not in text
+    assert b"127.0.0.1" not in text

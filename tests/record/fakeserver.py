@@ -23,7 +23,7 @@ from tests.record.fakecluster import GROUP_VERSIONS, FakeCluster
 WATCH_FAULTS = (
     "cut-mid-line", "cut", "cut-mid-chunk", "bad-chunk-length", "stall", "error-410", "error-500", "error-504",
     "garbage", "truncated-json", "not-an-event", "duplicate", "reorder", "resend", "slow", "end",
-    "compact", "expire-token", "restart", "bookmark",
+    "compact", "expire-token", "restart", "bookmark", "error-429", "error-503", "bare-429", "bare-503",
 )  # fmt: skip
 ANSWER_FAULTS = (
     "http-410", "http-429", "http-500", "http-503", "http-403", "refuse", "expire-token", "compact", "cut-answer",
@@ -459,6 +459,10 @@ class _WatchSession:
             _chunk(connection, _error(int(fault[6:]), fault))
             connection.sendall(b"0\r\n\r\n")
             return True
+        if fault.startswith("bare-"):  # a proxy's word in the midst of the server's
+            answer = b"HTTP/1.1 %s Wait\r\nRetry-After: 99999999\r\n\r\n" % fault[5:].encode()
+            _chunk(connection, answer)
+            return True
         if fault in {"garbage", "truncated-json", "not-an-event"}:
             junk = {
                 "garbage": b"\xff\xfe<html>\n",
@@ -521,6 +525,7 @@ def _error(code: int, message: str) -> bytes:
         "status": "Failure",
         "message": message,
         "code": code,
+        "details": {"retryAfterSeconds": 99_999_999},
     }
     return orjson.dumps({"type": "ERROR", "object": status}) + b"\n"
 

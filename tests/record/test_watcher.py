@@ -192,6 +192,25 @@ def test_deletes_in_a_gap_are_synthesised_with_their_last_state(
     assert gap.from_ns <= gap.until_ns
 
 
+@pytest.mark.parametrize("fault", ["error-429", "error-503", "bare-429", "bare-503"])
+def test_a_wish_to_wait_amid_a_watch_loses_nothing(
+    tmp_path: Path, cluster: FakeCluster, fault: str
+) -> None:
+    """As an event of the watch, or in the midst of its bytes; that names years keeps nobody."""
+    faults = Faults(1, budget=2, watch_faults=(fault,), answer_faults=(), watch_probability=1)
+    server = FakeServer(cluster, faults)
+    running = Running(tmp_path, server)
+    running.live()
+    for _ in range(12):
+        cluster.create("jobs")
+    running.until(lambda: running.types().count("ADDED") >= 12)
+    running.stop()
+    server.close()
+    assert faults.fired
+    assert "GAP" not in running.types()
+    assert violations(cluster, running.sink.items, "jobs") == []
+
+
 def test_garbage_that_never_ends_is_given_up_with_a_gap(
     tmp_path: Path, cluster: FakeCluster
 ) -> None:
