@@ -7,7 +7,7 @@ from typing import Any
 
 from tracekit.answers.findings.cron_jumps import missed_many
 from tracekit.answers.model import Case, Severity, Target
-from tracekit.base.cron import parse
+from tracekit.base.cron import Generation, parse
 from tracekit.base.cron.zones import UTC
 from tracekit.base.kube.timestamps import NS_PER_S
 
@@ -16,7 +16,7 @@ MINUTE_NS = 60 * NS_PER_S
 NOW_NS = 1_795_259_640 * NS_PER_S
 
 
-def jump(*runs: int, created: int) -> list[Case]:
+def jump(*runs: int, created: int, generation: Generation = Generation.GEN3) -> list[Case]:
     """Of a CronJob with these lastScheduleTimes one after the other, in minutes before now."""
     states: list[Any] = [
         SimpleNamespace(rv=rv, row={"last_schedule_ns": NOW_NS - ago * MINUTE_NS,
@@ -25,7 +25,9 @@ def jump(*runs: int, created: int) -> list[Case]:
     ]  # fmt: skip
     cron: Any = SimpleNamespace(target=Target("CronJob", "ns", "tick"), states=states)
     job: Any = SimpleNamespace(name="tick-1", first=SimpleNamespace(at_ns=NOW_NS))
-    return list(missed_many(cron, job, states[-1], (parse("* * * * *"), UTC), NOW_NS))
+    facts: Any = SimpleNamespace(generation=generation)
+    reading = parse("* * * * *"), UTC
+    return list(missed_many(facts, cron, job, states[-1], reading, NOW_NS))
 
 
 def test_runs_that_never_came_are_missed() -> None:
@@ -49,3 +51,10 @@ def test_a_last_run_before_the_creation_was_set_by_hand() -> None:
 
 def test_a_hundred_are_not_too_many() -> None:
     assert jump(101, created=900) == []
+
+
+def test_only_a_controller_that_polls_is_said_to_stop() -> None:
+    (new,) = jump(1, 480, created=900)
+    (old,) = jump(1, 480, created=900, generation=Generation.GEN1)
+    assert "a polling controller starts nothing" in (old.todo or "")
+    assert "polling" not in (new.todo or "")
