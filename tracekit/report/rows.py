@@ -97,7 +97,11 @@ def _write_box(rows: pa.Table, out: TextIO) -> None:
     """As DuckDB's own shell shows them, of too many columns those that are looked for first."""
     import duckdb  # noqa: PLC0415 - only a terminal needs it
 
-    names = fitting_columns(rows, terminal_width(out) or 0)
+    width, day = terminal_width(out) or 0, None
+    names = fitting_columns(rows, width)
+    if len(names) < rows.num_columns and (day := _only_day(rows)) is not None:
+        rows = _with_times(rows)
+        names = fitting_columns(rows, width)
     with duckdb.connect() as connection:
         box = _box(connection.from_arrow(rows.select(names)), out)
     lines = box.split("\n")  # and not at what else a value may hold that ends a line
@@ -107,9 +111,35 @@ def _write_box(rows: pa.Table, out: TextIO) -> None:
     )
     if len(names) < rows.num_columns:
         count = f"{len(names)} of {rows.num_columns} columns"
-        out.write(f"{count}: name others in the query, or -o line shows all of them\n")
+        of_day = f", times are of {day}" if day is not None else ""
+        out.write(f"{count}{of_day}: name others in the query, or -o line shows all of them\n")
     elif "…" in box or "columns (" in box:
         out.write("Too wide for this terminal: -o line shows all of it\n")
+
+
+def _moments(rows: pa.Table) -> list[str]:
+    """The columns of times that have no zone, as the views have them."""
+    kinds = ((field.name, field.type) for field in rows.schema)
+    return [name for name, kind in kinds if pa.types.is_timestamp(kind) and kind.tz is None]
+
+
+def _only_day(rows: pa.Table) -> date | None:
+    """The day of all times of the rows, if it is one: then hours tell enough."""
+    if len(set(rows.column_names)) < rows.num_columns:
+        return None
+    days: set[date | None] = set()
+    for name in _moments(rows):
+        days.update(pc.unique(rows[name].cast(pa.date32())).to_pylist())
+    days.discard(None)
+    return days.pop() if len(days) == 1 else None
+
+
+def _with_times(rows: pa.Table) -> pa.Table:
+    """The rows with times of their day alone."""
+    for name in _moments(rows):
+        place = rows.column_names.index(name)
+        rows = rows.set_column(place, name, rows[name].cast(pa.time64("us"), safe=False))
+    return rows
 
 
 #: What is looked for first where a terminal has not room for all columns; others in their order.

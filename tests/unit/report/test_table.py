@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import Counter
+from datetime import datetime
 
 import pyarrow as pa
 import pytest
@@ -113,3 +114,31 @@ def test_what_a_view_means_breaks_between_words(columns) -> None:
     lines = out.getvalue().splitlines()
     assert max(map(len, lines)) <= 80
     assert {*meaning.split()} <= {*out.getvalue().split()}
+
+
+def test_times_of_one_day_leave_room_for_what_is_looked_for(columns) -> None:
+    columns(80)
+    day = datetime(2026, 11, 21, 23, 19, 1)  # noqa: DTZ001 - a view's times have no zone
+    wide = {f"column_{n}": ["a value that takes its room"] * 2 for n in range(4)}
+    first = {
+        "job": ["c0002-deadline"] * 2,
+        "outcome": ["Failed"] * 2,
+        "reason": ["DeadlineExceeded"] * 2,
+    }
+    rows = pa.table(
+        {
+            **first,
+            "started_at": pa.array([day, day], pa.timestamp("us")),
+            "duration_s": [4.0, 8.0],
+            **wide,
+        }
+    )
+    out = Terminal()
+    write_rows(rows, "table", out)
+    assert "│ 23:19:01   │        4.0 │" in out.getvalue()
+    assert "5 of 9 columns, times are of 2026-11-21: " in out.getvalue()
+    later = pa.array([day, day.replace(day=22)], pa.timestamp("us"))
+    out = Terminal()
+    write_rows(rows.set_column(3, "started_at", later), "table", out)
+    assert "2026-11-22 23:19:01" in out.getvalue()
+    assert "times are of" not in out.getvalue()
