@@ -20,6 +20,9 @@ Key = tuple[str, str]
 class Judgements(ABC):
     """The verdicts of a trace or of a part of one, by time wherever several are given."""
 
+    #: How the record as a whole contradicts the rules; empty where it does not, or nobody asked.
+    misfit: str = ""
+
     @abstractmethod
     def everything(self) -> Sequence[Judgement]:
         """All of them."""

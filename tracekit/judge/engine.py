@@ -31,10 +31,11 @@ from tracekit.judge.detected import shown_versions
 from tracekit.judge.executors.tasks import Executor
 from tracekit.judge.fact_cache import cached_fact, cached_objects
 from tracekit.judge.lost_time import LostTime
-from tracekit.judge.misfit import Sources, misfit_of
+from tracekit.judge.misfit import Sources, Systematic, misfit_of
+from tracekit.judge.partition import families
 from tracekit.judge.partitioned import PartitionedJudge, ready
 from tracekit.judge.run_context import whole_context
-from tracekit.judge.sink import Kept, Sink
+from tracekit.judge.sink import Counting, Kept, Sink
 from tracekit.judge.unit_result import Failure
 from tracekit.trace.format.model import STATE_TYPES, RowType
 from tracekit.trace.reading.reader import TraceReader
@@ -92,12 +93,8 @@ class Engine:
 
         def made() -> Misfit | None:
             context = self._plain_context.watching("jobs", "pods")
-            sources = Sources(
-                lambda keys: self._groups(keys=keys),
-                lambda judgement: self._by_this_record(judgement, context),
-                lambda: shown_versions(reader),
-            )
             objects, sampled = cached_objects(reader), list[KeyJudgement]()
+            sources = self._sources(context)
             found = misfit_of(objects.jobs, self.era, context, sources, sampled.append)
             self._sampled = sampled if found is None else []
             return found
@@ -105,6 +102,35 @@ class Engine:
         if self._kept_as is None:
             return made()
         return cached_fact(reader.snapshot, f"misfit-{self._kept_as}", Misfit | None, made)
+
+    def _sources(self, context: RunContext) -> Sources:
+        """What a record is asked through that contradicts the rules as a whole."""
+        reader = self._reader
+
+        def of_families(controller: str, keys: Collection[tuple[str, str]]) -> Iterator[RowGroup]:
+            wanted, jobs, namespaces = set(keys), set[tuple[str, str]](), set[str]()
+            for family in families(reader):
+                own = family.cron_jobs if controller == "cronjob" else family.jobs
+                if wanted.intersection(own):
+                    jobs.update(family.jobs)
+                    namespaces.update(namespace for namespace, _ in family.cron_jobs)
+            return self._groups(keys=Keys(tuple(sorted(jobs)), tuple(sorted(namespaces))))
+
+        return Sources(
+            lambda keys: self._groups(keys=keys),
+            of_families,
+            lambda judgement: self._by_this_record(judgement, context),
+            lambda: shown_versions(reader),
+        )
+
+    def _contradicts(self, found: Systematic) -> str:
+        """How the record as a whole contradicts the rules, in sentences; empty: it does not."""
+        if self.era.search_all:
+            return ""
+        said = [self.misfit.why] if self.misfit is not None else []
+        context, sampled = self._plain_context, self.misfit is not None
+        said += found.whys(self.era, context, self._sources(context), sampled=sampled)
+        return " ".join(said)
 
     def _groups(self, **selection: Any) -> Iterator[RowGroup]:
         """The rows of the trace, on the clock that they are judged on."""
@@ -141,8 +167,13 @@ class Engine:
 
     def judge_into(self, sink: Sink) -> None:
         """Judge all of the trace; what becomes of the judgements is the sink's affair."""
-        if self.misfit is not None:
-            sink.misfit(self.misfit.why)
+        counted = Counting(sink)
+        self._judge_into(counted)
+        why = self._contradicts(counted.systematic)
+        if why:
+            sink.misfit(why)
+
+    def _judge_into(self, sink: Sink) -> None:
         if self._pieces is not None:
             self._pieces.judge_into(sink, self._as_recorded)
             return
@@ -245,20 +276,20 @@ class Engine:
 
     def found(self, report: DiffReport, controllers: Collection[str]) -> None:
         """Put into a report all that is found of some controllers, by time."""
+        kept = Kept(report, controllers)
         if self._pieces is not None:
-            self.judge_into(Kept(report, controllers))
+            self.judge_into(kept)
             report.jobs.sort()
             report.sort()
             return
-        jobs = self._judge_jobs()
+        jobs, counted = self._judge_jobs(), Counting(kept)
         if "job" in controllers:
             report.jobs += jobs.jobs
-            report.misfit = self.misfit.why if self.misfit is not None else ""
-            report.judgements += jobs.judgements
-        report.judgements += [j for j in self._of_others if j.controller in controllers]
         with collecting_rarely():
-            report.judgements = [self._as_recorded(judgement) for judgement in report.judgements]
+            for judgement in (*jobs.judgements, *self._of_others):
+                counted.take(self._as_recorded(judgement))
             report.sort()
+        kept.misfit(self._contradicts(counted.systematic))
 
     def _as_recorded(self, judgement: Judgement) -> Judgement:
         """The judgement, as far as the record can tell, by the recorder's clock."""

@@ -32,6 +32,7 @@ from tracekit.judge.verdict_table import (
     count_rows,
     load_verdicts,
     verdict_table,
+    with_misfit,
 )
 from tracekit.trace.format.model import STATELESS
 from tracekit.trace.reading.objects import Objects
@@ -299,7 +300,10 @@ class Judge:
 
     def verdicts(self) -> CachedVerdicts | pa.Table:
         """All judgements, with the columns of the view `verdicts`: where they are kept, or here."""
-        return self.kept or verdict_table(self.report().judgements)
+        if self.kept is not None:
+            return self.kept
+        report = self.report()
+        return with_misfit(verdict_table(report.judgements), report.misfit)
 
     def _checked(self, asked: Asked) -> tuple[tuple[str, ...], tuple[str, str] | None]:
         """The controllers and the object that are asked for, if they are there."""

@@ -11,22 +11,25 @@ for; only where streams were late, which their rows prove, no divergence is told
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
 from tracekit.base.errors import UnsupportedVersionError
+from tracekit.check.diff.cross_key_timing import CrossKeyTiming
 from tracekit.check.diff.judge import KeyJudgement
+from tracekit.check.diff.registry import Others, Scope
 from tracekit.check.diff.trace import judge_groups
 from tracekit.check.diff.unrecorded import rests_on_times
-from tracekit.check.replay.feed import RowGroup
+from tracekit.check.replay.feed import RowGroup, histories
 from tracekit.check.replay.run_context import Misfit, RunContext
-from tracekit.check.verdict import Judgement, Reason
+from tracekit.check.verdict import Judgement, Reason, Verdict
 from tracekit.trace.reading.selection import Keys
+from tracekit.versions.cronjob import CronJobEra
 from tracekit.versions.era import NEWEST, OLDEST, Era
 from tracekit.versions.gates import GATES, Gate
 from tracekit.versions.job import JobRules
@@ -45,7 +48,7 @@ ASKED = 4
 
 
 class Contradicts(NamedTuple):
-    """A Job of the sample that contradicts the rules."""
+    """A Job or CronJob that contradicts the rules."""
 
     key: Key
     divergences: tuple[Judgement, ...]
@@ -56,6 +59,8 @@ class Sources(NamedTuple):
 
     #: The rows of some Jobs, on the clock that they are judged on.
     groups: Callable[[Keys], Iterable[RowGroup]]
+    #: The same of some objects of another controller, with all that these need.
+    families: Callable[[str, Collection[Key]], Iterable[RowGroup]]
     #: A judgement, as far as the record can tell.
     as_recorded: Callable[[Judgement], Judgement]
     #: The version that the trace says, and the one that its objects fit best, with what tells so.
@@ -92,6 +97,57 @@ def misfit_of(
     return None
 
 
+class Systematic:
+    """How much of what was judged contradicts the rules, by controller."""
+
+    def __init__(self) -> None:
+        self._judged: dict[str, set[Key]] = defaultdict(set)
+        self._divergences: dict[str, list[Judgement]] = defaultdict(list)
+
+    def take(self, judgement: Judgement) -> None:
+        """Count a judgement."""
+        self.judged(judgement.controller, judgement.object.namespace, judgement.object.name)
+        if judgement.divergent:
+            self._divergences[judgement.controller].append(judgement)
+
+    def judged(self, controller: str, namespace: str, name: str) -> None:
+        """Count an object of which a controller's action was judged."""
+        self._judged[controller].add((namespace, name))
+
+    def again(self, jobs: Collection[Key]) -> None:
+        """Judgements of these Jobs come once more."""
+        self._divergences["job"] = [j for j in self._divergences["job"] if _key(j) not in jobs]
+
+    def whys(
+        self, era: Era, context: RunContext, sources: Sources, *, sampled: bool
+    ) -> Iterator[str]:
+        """What is the matter with each controller, in sentences; none where the rules fit.
+
+        `sampled`: of the Jobs a sample has told it.
+        """
+        for controller in _COUNTED:
+            by_key: dict[Key, list[Judgement]] = defaultdict(list)
+            for judgement in self._divergences[controller]:
+                by_key[_key(judgement)].append(judgement)
+            judged = len(self._judged[controller])
+            if len(by_key) < max(ASKED, judged / 2) or (sampled and controller == "job"):
+                continue
+            found = [Contradicts(key, tuple(by_key[key])) for key in sorted(by_key)]
+            question = _Question(era, context, sources, controller)
+            yield (
+                f"{len(found)} of the {judged} {_COUNTED[controller]} contradict the rules of "
+                f"{era.version}{_alike(found)}. {_explained(found, question)}"
+            )
+
+
+#: What is counted of each controller.
+_COUNTED: Final = {"job": "Jobs", "cronjob": "CronJobs", "ttl": "Jobs with a TTL"}
+
+
+def _key(judgement: Judgement) -> Key:
+    return judgement.object.namespace, judgement.object.name
+
+
 def _digest(key: Key) -> bytes:
     return hashlib.blake2b("/".join(key).encode(), digest_size=8).digest()
 
@@ -102,6 +158,13 @@ class _Question(NamedTuple):
     era: Era
     context: RunContext
     sources: Sources
+    controller: str = "job"
+
+    def rules(self, era: Era) -> object:
+        """What of an era decides: eras that do not differ in it need not be asked."""
+        if self.controller == "job":
+            return JobRules.of(era)
+        return replace(CronJobEra.of(era), version=self.era.version)
 
 
 def _described(
@@ -161,22 +224,40 @@ def _explained(found: Sequence[Contradicts], question: _Question) -> str:
 
 def _fits(keys: tuple[Key, ...], era: Era, question: _Question) -> bool:
     """Whether the likeliest caches explain some Jobs by other rules."""
+    explained = set[Key]()
+    for judgement in map(question.sources.as_recorded, _judged(keys, era, question)):
+        if judgement.divergent or judgement.reason is Reason.MISFIT:
+            return False
+        if judgement.verdict is not Verdict.UNKNOWABLE:
+            explained.add(_key(judgement))
+    return explained.issuperset(keys)
+
+
+def _judged(keys: tuple[Key, ...], era: Era, question: _Question) -> Iterator[Judgement]:
+    """What is said of some objects by other rules."""
     context = replace(question.context, misfit=Misfit("not searched"))
-    groups = question.sources.groups(Keys(keys))
-    return not any(
-        judgement.divergent or judgement.reason is Reason.MISFIT
-        for judged in judge_groups(groups, JobRules.of(era), context, keys)
-        for judgement in map(question.sources.as_recorded, judged.judgements)
-    )
+    if question.controller == "job":
+        groups, context = question.sources.groups(Keys(keys)), context.watching("jobs", "pods")
+        for judged in judge_groups(groups, JobRules.of(era), context, keys):
+            yield from judged.judgements
+        return
+    only = keys if question.controller == "cronjob" else ()
+    others = Others(Scope(era, context, CrossKeyTiming(), only))
+    groups = question.sources.families(question.controller, keys)
+    for history in histories(others.passing(groups), None, context.written_ns):
+        others.job(history)
+    for judgement in others.report():
+        if judgement.controller == question.controller and _key(judgement) in keys:
+            yield judgement
 
 
 def _others(question: _Question) -> Iterator[tuple[Era, str, str]]:
     """Other rules, each once, the likeliest first: what they are of, and how to ask for them."""
-    seen = {JobRules.of(question.era)}
+    seen = [question.rules(question.era)]
     for era, evidence, option in chain(_versions(question), _gates(question.era)):
-        rules = JobRules.of(era)
+        rules = question.rules(era)
         if rules not in seen:
-            seen.add(rules)
+            seen.append(rules)
             yield era, evidence, option
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import pyarrow as pa
 
 from tracekit.check.diff.report import DiffReport
 from tracekit.check.verdict import Judgement
+from tracekit.judge.misfit import Systematic
 from tracekit.judge.verdict_table import built
 
 
@@ -72,3 +73,44 @@ class Kept:
     def change(self, _before: Judgement, after: Judgement) -> None:
         """Keep a judgement that comes again."""
         self.take(after)
+
+
+@dataclass(slots=True)
+class Counting:
+    """Passes all on, and counts what contradicts the rules."""
+
+    sink: Sink
+    systematic: Systematic = field(default_factory=Systematic)
+
+    def misfit(self, why: str) -> None:
+        """Pass it on."""
+        self.sink.misfit(why)
+
+    def job(self, job: tuple[str, str]) -> None:
+        """Pass it on."""
+        self.sink.job(job)
+
+    def take(self, judgement: Judgement) -> None:
+        """Count and pass on."""
+        self.systematic.take(judgement)
+        self.sink.take(judgement)
+
+    def take_rows(self, rows: pa.Table) -> None:
+        """Count what they are of, and pass them on."""
+        names = rows.select(["controller", "namespace", "name"]).group_by(
+            ["controller", "namespace", "name"]
+        )
+        for row in names.aggregate([]).to_pylist():
+            self.systematic.judged(row["controller"], row["namespace"] or "", row["name"] or "")
+        self.sink.take_rows(rows)
+
+    def again(self, jobs: Collection[tuple[str, str]]) -> Collection[tuple[str, str]]:
+        """Judgements that come again are counted again."""
+        wanted = self.sink.again(jobs)
+        self.systematic.again(wanted)
+        return wanted
+
+    def change(self, before: Judgement, after: Judgement) -> None:
+        """Count and pass on."""
+        self.systematic.take(after)
+        self.sink.change(before, after)

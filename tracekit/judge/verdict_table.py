@@ -199,6 +199,16 @@ class VerdictWriter:
         self._writer.done({_JOBS_KEY: _packed(sorted(self._jobs)), _MISFIT_KEY: self._misfit})
 
 
+def with_misfit(table: pa.Table, why: str) -> pa.Table:
+    """The table, with how the record as a whole contradicts the rules."""
+    return table.replace_schema_metadata({_MISFIT_KEY: why})
+
+
+def misfit_of_table(table: pa.Table) -> str:
+    """How the record of such a table contradicts the rules; empty: it does not."""
+    return str((table.schema.metadata or {}).get(_MISFIT_KEY.encode(), b""), "utf-8")
+
+
 def _details(judgement: Judgement) -> str | None:
     if not (judgement.fields or judgement.assumptions):
         return None

@@ -217,7 +217,7 @@ def _judgements(session: Session) -> tuple[Judgements, str | None]:
         return Listed(), str(error)
     names = ", ".join(VERDICT_COLUMNS)
     query = f"SELECT {names} FROM internal._verdicts ORDER BY time_ns"  # noqa: S608 - our own names
-    return KeptJudgements(session.columns(query)), None
+    return KeptJudgements(session.columns(query), session.misfit), None
 
 
 def _coverage(session: Session) -> Coverage:

@@ -27,7 +27,9 @@ _SLASH = "/"
 class KeptJudgements(Judgements):
     """All verdicts of a trace, by time, with the columns `VERDICT_COLUMNS`."""
 
-    def __init__(self, rows: pa.Table) -> None:
+    def __init__(self, rows: pa.Table, misfit: str = "") -> None:
+        """`misfit`: how the record as a whole contradicts the rules."""
+        self.misfit = misfit
         self._rows = rows
 
     def everything(self) -> Sequence[Judgement]:

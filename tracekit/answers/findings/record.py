@@ -71,7 +71,8 @@ MISFIT = Rule(
     "TK907", "the record as a whole contradicts the rules", Severity.ERROR,
     "Of the Jobs that the replay searches first, chosen by digests of their names, half or more "
     "contradict the rules. The others are then searched for the likeliest caches only, and what "
-    "these do not explain is `unknowable`: see docs/replay.md.",
+    "these do not explain is `unknowable`: see docs/replay.md. In a record of fewer than 32 Jobs, "
+    "and of CronJobs and TTLs, all are searched, and half of them or more contradict the rules.",
     "A what-if replay by the rules of another version.",
     "Do what it says: other rules, another recorder, or, where nothing explains it, ask who runs "
     "the controllers.", rank=3,
@@ -159,14 +160,17 @@ def _skew(facts: Facts) -> Iterator[Case]:
 
 def _misfit(facts: Facts) -> Iterator[Case]:
     hidden = [j for j in facts.judgements.unknowable if j.reason is Reason.MISFIT]
-    if hidden:
+    why = facts.judgements.misfit or (hidden[0].why if hidden else "")
+    if why:
+        times = [judgement.time_ns for judgement in (*hidden, *facts.judgements.divergent)]
+        rest = f": {counted(len(hidden), 'action')} not judged" if hidden else ""
         yield Case(
             MISFIT,
             _TRACE,
-            f"contradicts the rules as a whole: {counted(len(hidden), 'action')} not judged",
-            min(judgement.time_ns for judgement in hidden),
-            max(judgement.time_ns for judgement in hidden),
-            hidden[0].why,
+            f"contradicts the rules as a whole{rest}",
+            min(times),
+            max(times),
+            why,
             evidence={"actions": len(hidden)},
         )
 
