@@ -204,9 +204,11 @@ def with_misfit(table: pa.Table, why: str) -> pa.Table:
     return table.replace_schema_metadata({_MISFIT_KEY: why})
 
 
-def misfit_of_table(table: pa.Table) -> str:
-    """How the record of such a table contradicts the rules; empty: it does not."""
-    return str((table.schema.metadata or {}).get(_MISFIT_KEY.encode(), b""), "utf-8")
+def misfit_in(found: CachedVerdicts | pa.Table) -> str:
+    """How the record of some verdicts contradicts the rules; empty: it does not."""
+    if isinstance(found, CachedVerdicts):
+        return found.misfit
+    return str((found.schema.metadata or {}).get(_MISFIT_KEY.encode(), b""), "utf-8")
 
 
 def _details(judgement: Judgement) -> str | None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tracekit.base.coverage import Coverage
 from tracekit.judge.verdict_cache import verdicts_key
-from tracekit.judge.verdict_table import VERDICT_SCHEMA, CachedVerdicts, load_verdicts
+from tracekit.judge.verdict_table import VERDICT_SCHEMA, CachedVerdicts, load_verdicts, misfit_in
 from tracekit.sql.catalog import COMPUTED, definition, parts_for
 from tracekit.sql.computed_schemas import (
     CAUSE_SCHEMA,
@@ -97,12 +97,13 @@ def verdicts(
     era = era_of(reader, asked)
     source.warnings = era.warnings
     key = verdicts_key(snapshot, *asked.era)
-    known = load_verdicts(key)
-    if known is not None:
-        return known
-    from tracekit.judge.judged import Judge  # noqa: PLC0415 - the engine is slow to import
+    found: CachedVerdicts | pa.Table | None = load_verdicts(key)
+    if found is None:
+        from tracekit.judge.judged import Judge  # noqa: PLC0415 - the engine is slow to import
 
-    return Judge(reader, era, kept_as=key, before_judging=before_judging).verdicts()
+        found = Judge(reader, era, kept_as=key, before_judging=before_judging).verdicts()
+    source.misfit = misfit_in(found)
+    return found
 
 
 def _note_damage(source: Source) -> None:

@@ -217,7 +217,12 @@ def _judgements(session: Session) -> tuple[Judgements, str | None]:
         return Listed(), str(error)
     names = ", ".join(VERDICT_COLUMNS)
     query = f"SELECT {names} FROM internal._verdicts ORDER BY time_ns"  # noqa: S608 - our own names
-    return KeptJudgements(session.columns(query), session.misfit), None
+    return KeptJudgements(session.columns(query), _misfit(session)), None
+
+
+def _misfit(session: Session) -> str:
+    """How the record as a whole contradicts the rules, as its verdicts say; empty: it does not."""
+    return next((source.misfit for source in session.sources if source.misfit), "")
 
 
 def _coverage(session: Session) -> Coverage:

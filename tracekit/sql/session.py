@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 
-from tracekit.judge.verdict_table import CachedVerdicts, misfit_of_table, tables_of
+from tracekit.judge.verdict_table import CachedVerdicts, tables_of
 from tracekit.sql import computed
 from tracekit.sql.catalog import (
     COMPUTED,
@@ -105,8 +105,6 @@ class Session:
         self._computed: set[str] = set()
         #: Verdicts that are not held in memory, by their traces.
         self._kept: dict[str, Dataset] = {}
-        #: How the first record that contradicts the rules as a whole does, once there are verdicts.
-        self.misfit = ""
         #: By trace: findings, endings and waits, once one of them was asked for.
         self._answers: dict[str, dict[str, pa.Table]] = {}
         self._made: set[str] = set()
@@ -361,8 +359,6 @@ class Session:
             found = computed.verdicts(source, self.rules, self._before_judging)
             if found is None:
                 continue
-            is_kept = isinstance(found, CachedVerdicts)
-            self.misfit = self.misfit or (found.misfit if is_kept else misfit_of_table(found))
             if isinstance(found, CachedVerdicts) and found.are_many and not self._chosen.is_part:
                 self._kept[source.name] = found.dataset()
                 continue

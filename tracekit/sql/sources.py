@@ -42,6 +42,8 @@ class Source:
     notes: list[str] = field(default_factory=list)
     #: What there is to know about the rules that it was judged by.
     warnings: tuple[str, ...] = ()
+    #: How the record as a whole contradicts these rules, once it was judged; empty: it does not.
+    misfit: str = ""
 
     def reader(self) -> TraceReader:
         """A reader of all of it, past what is damaged."""
