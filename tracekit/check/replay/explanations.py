@@ -238,13 +238,14 @@ class CutSearch(Attempts):
 
     def at_its_time(self, state: State, cut: Cut, assume: Assumptions) -> Explanation | None:
         """Try the latest time at which the sync can have run, and just before each timer."""
-        if self.recall.failed(state, cut, assume) or self.contradicted(state, cut):
+        attempt = self.recall.attempt(state, cut, assume)
+        if self.recall.failed(attempt) or self.contradicted(state, cut):
             return None
-        known = self.recall.known(state, cut, assume)
+        known = self.recall.known(attempt, state, cut)
         if known is not None:
             return known
         found = self._at_any_time(state, cut, assume)
-        return self.recall.keep(state, cut, assume, found)
+        return self.recall.keep(attempt, state, cut, found)
 
     def _at_any_time(self, state: State, cut: Cut, assume: Assumptions) -> Explanation | None:
         asked: set[int] = set()

@@ -53,8 +53,8 @@ class Recall:
         #: How many explanations were known already.
         self.hits = 0
 
-    def _alike(self, state: State, cut: Cut, assume: Assumptions) -> tuple[object, ...]:
-        """All that decides whether an attempt explains something."""
+    def attempt(self, state: State, cut: Cut, assume: Assumptions) -> tuple[object, ...]:
+        """What an attempt is known by: all that decides whether it explains something."""
         return (state.index, state.done, state.not_before_ns, cut.job.position, cut.pods,
                 self.asked(cut.memory), assume, cut.handled == cut.pods)  # fmt: skip
 
@@ -67,15 +67,15 @@ class Recall:
         finally:
             self._explained = None
 
-    def failed(self, state: State, cut: Cut, assume: Assumptions) -> bool:
+    def failed(self, attempt: tuple[object, ...]) -> bool:
         """Whether this attempt explained nothing."""
-        return bool(self._failed) and self._alike(state, cut, assume) in self._failed
+        return attempt in self._failed
 
-    def known(self, state: State, cut: Cut, assume: Assumptions) -> Explanation | None:
+    def known(self, attempt: tuple[object, ...], state: State, cut: Cut) -> Explanation | None:
         """What this attempt explained after a state that differs in its floors at most."""
         if not self._explained:
             return None
-        found = self._explained.get((*self._alike(state, cut, assume), *_context(state, cut)))
+        found = self._explained.get((*attempt, *_context(state, cut)))
         if found is None or found.began is None:
             return None
         self.hits += 1
@@ -83,15 +83,15 @@ class Recall:
         return replace(found, began=replace(found.began, state=state), state=after)
 
     def keep(
-        self, state: State, cut: Cut, assume: Assumptions, found: Explanation | None
+        self, attempt: tuple[object, ...], state: State, cut: Cut, found: Explanation | None
     ) -> Explanation | None:
         """Remember what an attempt explained, which is returned."""
         if found is None:
-            self._failed.add(self._alike(state, cut, assume))
+            self._failed.add(attempt)
         elif self._explained is not None:
             # What the cache holds follows from the cut.
             kept = replace(found, state=replace(found.state, cache=PodCache()))
-            self._explained[(*self._alike(state, cut, assume), *_context(state, cut))] = kept
+            self._explained[(*attempt, *_context(state, cut))] = kept
         return found
 
 
