@@ -20,8 +20,7 @@ from tracekit.base.errors import TraceFormatError, UsageError
 from tracekit.base.time_input import TimeRange, time_range
 from tracekit.check.verdict import Judgement
 from tracekit.judge.fact_cache import cached_coverage
-from tracekit.judge.judged import Asked, Judge, resolve_era
-from tracekit.judge.verdict_cache import verdicts_key
+from tracekit.judge.judged import Asked, Judge, open_under
 from tracekit.report.conclusion import conclusion
 from tracekit.report.findings import finding_document
 from tracekit.report.narrative import Narrative, narrative_of_job
@@ -46,7 +45,6 @@ from tracekit.sql.session import Session
 from tracekit.sql.timeline import Happening, timeline_of
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.format.schema import NAMES
-from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.stores.place import local_trace
 from tracekit.versions.overrides import AskedRules
 from tracekit.versions.release_bugs import bugs_of
@@ -86,12 +84,8 @@ class Trace:
         self.path = local_trace(path)
         self._flags = None if controller_flags is None else tuple(controller_flags)
         self._offset_ns = None if clock_offset is None else parse_clock_offset(clock_offset)
-        self._reader = TraceReader(
-            self.path,
-            on_damage="skip",
-            controller_flags=self._flags,
-            clock_offset_ns=self._offset_ns,
-        )
+        said = AskedRules(controller_flags=self._flags, clock_offset_ns=self._offset_ns)
+        self._reader = open_under(said, self.path, around_damage=True)
         self._judges: dict[AskedRules, Judge] = {}
         self._sessions: dict[AskedRules, Session] = {}
 
@@ -487,9 +481,5 @@ class Trace:
     def _judge(self, rules: AskedRules) -> Judge:
         """The judge by these rules; a trace that was judged is not judged again."""
         if rules not in self._judges:
-            key = verdicts_key(self._reader.snapshot, *rules.era)
-            era = resolve_era(self._reader, *rules.era)
-            self._judges[rules] = Judge(
-                self._reader, era, kept_as=key, before_judging=self._before_judging
-            )
+            self._judges[rules] = Judge.under(rules, self._reader, self._before_judging)
         return self._judges[rules]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Literal
+from typing import Any
 
 import click
 from msgspec import Struct
@@ -27,13 +27,12 @@ from tracekit.cli.trace_options import (
     tell_warnings,
 )
 from tracekit.judge.fact_cache import cached_coverage
-from tracekit.judge.judged import Asked, Judge, check_controllers, resolve_era
+from tracekit.judge.judged import Asked, Judge, check_controllers, open_under, resolve_era
 from tracekit.judge.verdict_cache import verdicts_key
 from tracekit.judge.verdict_table import load_verdicts
 from tracekit.report.ci import CI_FORMATS, write_ci
 from tracekit.report.replay import exit_status, render_actions, render_diff
 from tracekit.trace.format.limits import are_lifted
-from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.stores.stamps import named_traces
 from tracekit.versions.overrides import AskedRules
 
@@ -134,13 +133,7 @@ class _Options(Struct, frozen=True, kw_only=True):
 
 def _one(trace: str, options: _Options) -> int:
     """Replay one trace."""
-    on_damage: Literal["raise", "skip"] = "skip" if options.around_damage else "raise"
-    reader = TraceReader(
-        trace,
-        on_damage=on_damage,
-        controller_flags=options.rules.controller_flags,
-        clock_offset_ns=options.rules.clock_offset_ns,
-    )
+    reader = open_under(options.rules, trace, around_damage=options.around_damage)
     for problem in reader.problems:
         click.echo(f"tracekit: {problem}", err=True)
     key = verdicts_key(reader.snapshot, *options.rules.era)

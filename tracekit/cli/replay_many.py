@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, Final, Literal, TextIO
+from typing import Any, ClassVar, Final, TextIO
 
 import pyarrow as pa
 from msgspec import Struct
@@ -11,12 +11,10 @@ from msgspec import Struct
 from tracekit.base.errors import UsageError
 from tracekit.base.time_input import TimeRange
 from tracekit.cli.many import Document, without
-from tracekit.judge.judged import Asked, Judge, resolve_era
-from tracekit.judge.verdict_cache import verdicts_key
+from tracekit.judge.judged import Asked, Judge, open_under
 from tracekit.report.documents import write_document, write_lines
 from tracekit.report.replay import SCHEMA_VERSION, diff_document
 from tracekit.report.rows import write_listing
-from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.stores.namespaces import lacks_namespace
 from tracekit.versions.overrides import AskedRules
 
@@ -39,15 +37,8 @@ class ReplayQuestion(Struct, frozen=True):
         """The verdicts of a trace as one document."""
         if self.namespace is not None and lacks_namespace(word, self.namespace):
             return without(self.namespace)
-        on_damage: Literal["raise", "skip"] = "skip" if self.around_damage else "raise"
-        reader = TraceReader(
-            word,
-            on_damage=on_damage,
-            controller_flags=self.rules.controller_flags,
-            clock_offset_ns=self.rules.clock_offset_ns,
-        )
-        era = resolve_era(reader, *self.rules.era)
-        judge = Judge(reader, era, kept_as=verdicts_key(reader.snapshot, *self.rules.era))
+        reader = open_under(self.rules, word, around_damage=self.around_damage)
+        judge = Judge.under(self.rules, reader)
         controllers = None if self.controllers is None else list(self.controllers)
         if self.namespace is not None and self.namespace not in judge.objects.namespaces:
             return without(self.namespace)
@@ -58,7 +49,7 @@ class ReplayQuestion(Struct, frozen=True):
             if not asked.part:
                 raise
             return {"left_out": str(error)}  # nothing of that part was recorded in this trace
-        return {"problems": reader.problems, **diff_document(found, era)}
+        return {"problems": reader.problems, **diff_document(found, judge.era)}
 
 
 def write_many(documents: Sequence[dict[str, Any]], output: str, out: TextIO) -> None:

@@ -11,13 +11,11 @@ import pyarrow.parquet as pq
 from msgspec import Struct
 
 from tracekit.cli.many import Document, ask_executor
-from tracekit.judge.judged import Judge, resolve_era
-from tracekit.judge.verdict_cache import verdicts_key
+from tracekit.judge.judged import Judge, open_under
 from tracekit.judge.verdict_table import VERDICT_SCHEMA, tables_of
 from tracekit.sql.computed import named
 from tracekit.sql.sources import Source
 from tracekit.trace.format.limits import are_lifted
-from tracekit.trace.reading.reader import TraceReader
 from tracekit.versions.overrides import AskedRules
 
 
@@ -31,19 +29,14 @@ class VerdictsQuestion(Struct, frozen=True):
 
     def answer(self, word: str) -> Document:
         """The verdicts of a trace, as a Parquet file in base64."""
-        reader = TraceReader(
-            word,
-            controller_flags=self.rules.controller_flags,
-            clock_offset_ns=self.rules.clock_offset_ns,
-        )
-        era = resolve_era(reader, *self.rules.era)
-        judge = Judge(reader, era, kept_as=verdicts_key(reader.snapshot, *self.rules.era))
+        reader = open_under(self.rules, word)
+        judge = Judge.under(self.rules, reader)
         sink = pa.BufferOutputStream()
         with pq.ParquetWriter(sink, VERDICT_SCHEMA, compression="zstd") as writer:
             for table in tables_of(judge.verdicts()):
                 writer.write_table(table)
         table = base64.b64encode(sink.getvalue()).decode()
-        return {"problems": reader.problems, "warnings": list(era.warnings), "table": table}
+        return {"problems": reader.problems, "warnings": list(judge.era.warnings), "table": table}
 
 
 class JudgedByExecutor(Struct, frozen=True):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -25,6 +26,7 @@ from tracekit.judge.detected import detected_gates, detected_version
 from tracekit.judge.executors.tasks import Executor
 from tracekit.judge.fact_cache import cached_objects
 from tracekit.judge.plugins import load_plugins
+from tracekit.judge.verdict_cache import verdicts_key
 from tracekit.judge.verdict_table import (
     CachedVerdicts,
     VerdictWriter,
@@ -41,6 +43,7 @@ from tracekit.trace.stores.parts import Parts
 from tracekit.versions.detect import Detection
 from tracekit.versions.era import Era, nearest_known
 from tracekit.versions.inferred_gates import ShownGate
+from tracekit.versions.overrides import AskedRules
 from tracekit.versions.recorded_gates import reconcile_gates
 from tracekit.versions.texts import parse_feature_gates, parse_process_zone, parse_version
 from tracekit.versions.version import KubeVersion
@@ -50,6 +53,19 @@ if TYPE_CHECKING:
     from tracekit.check.replay.cron_runner import CronRunner
     from tracekit.judge.engine import Engine
     from tracekit.judge.unit_result import Failure
+
+
+def open_under(rules: AskedRules, place: str | Path, *, around_damage: bool = False) -> TraceReader:
+    """A trace, with what the user says of its controller manager and its clock.
+
+    `around_damage`: what is damaged is left out and said, else it is an error.
+    """
+    return TraceReader(
+        place,
+        on_damage="skip" if around_damage else "raise",
+        controller_flags=rules.controller_flags,
+        clock_offset_ns=rules.clock_offset_ns,
+    )
 
 
 def resolve_era(
@@ -190,6 +206,18 @@ class Judge:
         self._executor = executor
         self._parts = parts
         self._made: Engine | None = None
+
+    @classmethod
+    def under(
+        cls,
+        rules: AskedRules,
+        reader: TraceReader,
+        before_judging: Callable[[int], None] | None = None,
+    ) -> Judge:
+        """The judge by what the user says of the rules; this machine keeps the verdicts."""
+        era = resolve_era(reader, *rules.era)
+        key = verdicts_key(reader.snapshot, *rules.era)
+        return cls(reader, era, kept_as=key, before_judging=before_judging)
 
     @property
     def _engine(self) -> Engine:
