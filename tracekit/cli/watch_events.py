@@ -48,12 +48,8 @@ def _try(client: ApiClient, namespace: str) -> None:
     identity, severity, kind, name, text, why = _TRIAL
     news = News(identity, severity, kind, namespace, name, text, why, NS_PER_S, NS_PER_S)
     path = f"{_path(namespace)}?dryRun=All"
-    try:
-        asked(client, "write Events", lambda: client.post(path, event_of(news)))
-    except ClusterError as error:
-        raise ClusterError(
-            str(error).replace("`tracekit manifests`", "`tracekit manifests --watch --event`")
-        ) from error
+    rights = "tracekit manifests --watch --event"
+    asked(client, "write Events", lambda: client.post(path, event_of(news)), rights)
 
 
 def _create(client: ApiClient, namespace: str, event: Document) -> bool:

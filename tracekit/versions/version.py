@@ -66,11 +66,6 @@ class KubeVersion:
         match = _VERSION.match(self.text)
         return (match["suffix"] or "") if match else ""
 
-    @property
-    def is_prerelease(self) -> bool:
-        """Whether upstream marked it as alpha, beta or release candidate."""
-        return re.match(r"-(alpha|beta|rc)\b", self.suffix) is not None
-
     def __lt__(self, other: KubeVersion) -> bool:
         return self.triple < other.triple
 

@@ -47,11 +47,6 @@ def test_a_suffix_is_no_part_of_equality():
     assert hash(KubeVersion.parse("v1.29.6-gke.1")) == hash(KubeVersion.parse("1.29.6"))
 
 
-def test_a_prerelease_is_told_from_a_distribution():
-    assert KubeVersion.parse("v1.31.0-beta.0").is_prerelease
-    assert not KubeVersion.parse("v1.31.0-gke.7").is_prerelease
-
-
 def test_a_boundary_with_backports_holds_from_the_patch_of_each_branch_on():
     boundary = Boundary("1.29", (("1.26", 11), ("1.28", 4)))
     held = [

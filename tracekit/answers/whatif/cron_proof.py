@@ -52,7 +52,6 @@ class _Moment(NamedTuple):
     order: int  # of equal times, what explained writes comes first
     sync: CronExplanation | None
     rest: Rest | None
-    served_until_ns: int
 
 
 class CronKeyProof:
@@ -136,13 +135,13 @@ class CronKeyProof:
 
     def _moments(self) -> Iterator[_Moment]:
         for sync in self.replay.syncs:
-            yield _Moment(sync.writes[0].recv_ns, 0, sync, None, 0)
+            yield _Moment(sync.writes[0].recv_ns, 0, sync, None)
         stands_ns = CRON_POLL_PERIOD_NS if self.ours.polls else 0
         for rest in rests(self.history, self.context.end_ns):
             until_ns = rest.until_ns - _SERVED_AFTER_NS - stands_ns
             opens = not rest.opens_with_list and not rest.schedule_changed
             if opens and rest.from_ns < until_ns:
-                yield _Moment(rest.from_ns, 1, None, rest, until_ns)
+                yield _Moment(rest.from_ns, 1, None, rest)
             theirs = self.change(rest.cron_job)
             at_ns: int | None = rest.from_ns
             for _ in range(TRIGGERS_MAX):
@@ -154,7 +153,7 @@ class CronKeyProof:
                 at_ns = min((slot for slot in slots if slot is not None), default=None)
                 if at_ns is None or at_ns >= until_ns:
                     break
-                yield _Moment(at_ns, 1, None, rest, until_ns)
+                yield _Moment(at_ns, 1, None, rest)
 
     # One sync, by both.
 

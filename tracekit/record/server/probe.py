@@ -59,8 +59,12 @@ class ClusterInfo(Struct, frozen=True):
         return int(match[1]) if match else 0
 
 
-def asked(client: ApiClient, what: str, request: Callable[[], _T]) -> _T:
+def asked(
+    client: ApiClient, what: str, request: Callable[[], _T], rights: str = "tracekit manifests"
+) -> _T:
     """Make a request of the start-up; its failing is a sentence for the user.
+
+    `rights`: the command that prints the RBAC it needs.
 
     Raises:
         ClusterError: the request failed.
@@ -90,8 +94,8 @@ def asked(client: ApiClient, what: str, request: Callable[[], _T]) -> _T:
         ) from error
     except Forbidden as error:
         raise ClusterError(
-            f"These credentials may not {what} ({error.reason}); ask for the RBAC that `tracekit "
-            "manifests` prints."
+            f"These credentials may not {what} ({error.reason}); ask for the RBAC that "
+            f"`{rights}` prints."
         ) from error
     except NotFound as error:
         raise ClusterError(

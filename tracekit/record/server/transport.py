@@ -79,9 +79,7 @@ class ApiClient:
 
     def text_lines(self, path: str) -> Iterator[bytes]:
         """Read an answer line by line without keeping it (for /metrics)."""
-        begun_s = time.monotonic()
-        response = self._request("GET", path, None, None, read_timeout_s=self._request_timeout_s)
-        left_s = self._request_timeout_s - (time.monotonic() - begun_s)
+        response, left_s = self._answer("GET", path, None, None)
         lines = LineSplitter()
         with contextlib.closing(response):
             try:
@@ -107,14 +105,25 @@ class ApiClient:
         """Read the configuration anew after a 401 seen with `generation`."""
         self.connection.reload(generation)
 
+    def _answer(
+        self,
+        method: str,
+        path: str,
+        params: Mapping[str, str] | None,
+        body: bytes | None,
+        *,
+        gzip: bool = False,
+    ) -> tuple[urllib3.BaseHTTPResponse, float]:
+        """An answer that has begun, and the seconds that are left for the whole of it."""
+        begun_s = time.monotonic()
+        limit_s = self._request_timeout_s
+        response = self._request(method, path, params, body, read_timeout_s=limit_s, gzip=gzip)
+        return response, limit_s - (time.monotonic() - begun_s)
+
     def _whole(
         self, method: str, path: str, params: Mapping[str, str] | None, body: bytes | None
     ) -> dict[str, Any]:
-        begun_s = time.monotonic()
-        response = self._request(
-            method, path, params, body, read_timeout_s=self._request_timeout_s, gzip=True
-        )
-        left_s = self._request_timeout_s - (time.monotonic() - begun_s)
+        response, left_s = self._answer(method, path, params, body, gzip=True)
         try:
             data = whole(response, seconds=left_s, most_bytes=_ANSWER_BYTES_MAX)
         except _BROKEN as error:

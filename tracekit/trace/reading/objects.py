@@ -126,14 +126,6 @@ class Objects(Struct, frozen=True, dict=True):
         return [key for key in dict.fromkeys(found) if namespace in (None, key[0])]
 
 
-def split_key(text: str) -> tuple[str, str]:
-    """The namespace and the name of "namespace/name"."""
-    namespace, slash, name = text.partition("/")
-    if not slash or not namespace or not name:
-        raise UsageError(f"{text!r} is no Job: write it like NAMESPACE/NAME")
-    return namespace, name
-
-
 def missing_object(
     text: str, known: Iterable[tuple[str, str]], kind: str = "Job or CronJob"
 ) -> UsageError:
