@@ -9,7 +9,7 @@ the Job that nobody's sync made.
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ from tracekit.base.kube.job_status import COUNTS
 from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.base.kube.views import JobView, PodView
 from tracekit.base.time_input import TimeRange
-from tracekit.check.diff.job_verdicts import place_of
+from tracekit.check.diff.job_verdicts import Place, place_of
 from tracekit.check.diff.judge import KeyJudgement
 from tracekit.check.diff.other_writers import COLLECTED
 from tracekit.check.diff.why import describe, describe_cut
@@ -34,7 +34,7 @@ from tracekit.check.replay.history import (
     Write,
     WriteKind,
 )
-from tracekit.check.replay.search_state import Explanation
+from tracekit.check.replay.search_state import Explanation, WithoutSync
 from tracekit.check.verdict import DIVERGENT, Judgement, Verdict
 from tracekit.ports.job.context import Note
 from tracekit.report.narrative_closing import closing, named
@@ -52,8 +52,6 @@ _DEEDS = {kind.value: verb for kind, verb in _VERBS.items()} | {
     "event": "emitted an Event:",
 }
 _DIVERGENT = frozenset(verdict.value for verdict in DIVERGENT)
-#: Details that only `-v` tells where nothing contradicts the rules.
-_HOW_IT_CAME = ("cache: ", "rule: ")
 #: So many steps in a row that differ in their times alone are all told; of more, the first.
 _ALIKE = 3
 #: Names written out in a sentence; the rest is a number.
@@ -76,6 +74,9 @@ class Step(Struct, frozen=True):
     first_rv: int | None = None
     #: Whether it tells of nothing but that a deletion was asked for.
     asks_deletion: bool = False
+    #: Those of its details that say what the caches held and by which rules it acted: `-v` has
+    #: them, and so has what contradicts the rules.
+    how: tuple[str, ...] = ()
 
     @property
     def place(self) -> int | None:
@@ -176,7 +177,7 @@ def styled_lines(narrative: Narrative, *, verbose: bool = False) -> Iterator[Lin
             yield Line(tuple(_headline(step)))
             divergent = step.verdict in _DIVERGENT
             for detail in step.details:
-                if verbose or divergent or not detail.startswith(_HOW_IT_CAME):
+                if verbose or divergent or detail not in step.how:
                     yield Line(((detail, "dim"),), 4, 6)
         if folded:
             more = f"the same {len(run) - 1:,} times more, the last at {clock(run[-1].at_ns)}"
@@ -226,8 +227,13 @@ def narrative_of_job(
         for write in sync.writes
         if place_of(write) in verdicts
     }
-    apart = [j for place, j in verdicts.items() if place not in by_syncs]
-    steps = [*_revisions(history), *_syncs(judged, verdicts), *_others(apart, _actors(history))]
+    orphans = {place_of(found.write) for found in judged.replay.of(WithoutSync.ORPHAN_WORKER)}
+    others = {place: j for place, j in verdicts.items() if place not in by_syncs}
+    steps = [
+        *_revisions(history),
+        *_syncs(judged, verdicts),
+        *_others(others, orphans, _actors(history)),
+    ]
     if not history.jobs:
         steps += _events(history.events, {rv for rv, action, _ in verdicts if action == "event"})
     narrative.steps = in_order(steps)
@@ -249,16 +255,16 @@ def _revisions(history: History) -> Iterator[Step]:
             gone = f"is gone{_by(revision.actor)}"
             yield Step(revision.recv_ns, revision.rv, "Job", gone)
         else:
-            changes = list(_edits(before.view, revision.view))
+            edits = list(_edits(before.view, revision.view))
+            changes = [*edits, *_deletion(before.view, revision.view)]
             if changes:
-                asks = all(change.startswith(_OF_DELETION) for change in changes)
                 yield Step(
                     revision.recv_ns,
                     revision.rv,
                     _writers(revision),
                     "changed the Job",
                     tuple(changes),
-                    asks_deletion=asks,
+                    asks_deletion=not edits,
                 )
 
 
@@ -280,8 +286,6 @@ def _spec(job: JobView) -> Iterator[str]:
         yield f"owned by {job.controller.kind} {job.controller.name}"
 
 
-#: What a request for a deletion changes.
-_OF_DELETION = ("asked for its deletion", "finalizers: ")
 _EDITED = {
     "parallelism": "parallelism", "completions": "completions", "suspend": "suspend",
     "activeDeadlineSeconds": "active_deadline_s", "backoffLimit": "backoff_limit",
@@ -312,6 +316,10 @@ def _edits(before: JobView, now: JobView) -> Iterator[str]:
         keys = sorted(k for k in {*old_map, *new_map} if old_map.get(k) != new_map.get(k))
         if keys:
             yield f"{name}: {', '.join(keys)}"
+
+
+def _deletion(before: JobView, now: JobView) -> Iterator[str]:
+    """What a request for a deletion changes."""
     if before.deleted_ns is None and now.deleted_ns is not None:
         yield f"asked for its deletion (finalizers: {', '.join(now.finalizers) or 'none'})"
     if before.finalizers != now.finalizers:
@@ -335,9 +343,7 @@ def _writers(revision: Revision[JobView]) -> str:
 #### Syncs ####
 
 
-def _syncs(
-    judged: KeyJudgement, verdicts: Mapping[tuple[str, str, str], Judgement]
-) -> Iterator[Step]:
+def _syncs(judged: KeyJudgement, verdicts: Mapping[Place, Judgement]) -> Iterator[Step]:
     seen = 0
     diverges = any(judgement.divergent for judgement in verdicts.values())
     counted: set[str] = set()  # pods that an earlier sync counted: it took their finalizer off
@@ -347,8 +353,9 @@ def _syncs(
         mine = [verdicts[place_of(w)] for w in sync.writes if place_of(w) in verdicts]
         forced = mine[0].forced if mine else None
         other = "; not the only state that explains this" if forced is False else ""
-        details = [*_news(news), f"cache: {describe_cut(sync)}{other}"]
-        details += [f"rule: {text}" for text in describe(sync.notes)]
+        how = [f"cache: {describe_cut(sync)}{other}"]
+        how += [f"rule: {text}" for text in describe(sync.notes)]
+        details = [*_news(news), *how]
         details += list(_counted_again(sync, counted))
         details += [f"event: {e.reason}: {e.message}" for e in _distinct(sync)]
         if sync.refused:
@@ -371,6 +378,7 @@ def _syncs(
             verdict,
             forced,
             first_rv=sync.writes[0].rv,
+            how=tuple(how),
         )
 
 
@@ -526,8 +534,10 @@ def not_seen(judgement: Judgement) -> str:
     return f"{what}: {judgement.subject}" if judgement.subject else what
 
 
-def _others(judgements: Iterable[Judgement], actors: Mapping[str, Actor]) -> Iterator[Step]:
-    for judgement in judgements:
+def _others(
+    judgements: Mapping[Place, Judgement], orphans: Collection[Place], actors: Mapping[str, Actor]
+) -> Iterator[Step]:
+    for place, judgement in judgements.items():
         rv = int(judgement.resource_version) if judgement.resource_version.isdigit() else None
         if judgement.verdict in (Verdict.FOREIGN, Verdict.UNKNOWABLE):
             who = who_else(judgement)
@@ -538,7 +548,7 @@ def _others(judgements: Iterable[Judgement], actors: Mapping[str, Actor]) -> Ite
             what = f"{what} {judgement.subject}"
         elif judgement.verdict is Verdict.MISSING:
             who, what = "job-controller", not_seen(judgement)
-        elif judgement.why.startswith("the orphan worker"):
+        elif place in orphans:
             who = "job-controller"
             what = f"took the tracking finalizer off {judgement.subject}"
         elif judgement.divergent:

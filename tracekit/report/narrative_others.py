@@ -63,6 +63,7 @@ def narrative_of_cronjob(
                 "tick",
                 f"{tick['outcome']}" + (f": Job {tick['job']}" if tick["job"] else ""),
                 (f"schedule: {tick['schedule']}", rule, f"because {tick['why']}"),
+                how=(rule,),
             )
         )
     narrative.steps = in_order([*narrative.steps, *_spec_steps(revisions)])

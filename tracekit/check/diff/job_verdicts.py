@@ -23,8 +23,12 @@ def _job_ref(namespace: str, name: str, uid: str) -> ObjectRef:
     return ObjectRef("Job", namespace, name, uid)
 
 
-def place_of(write: Write) -> tuple[str, str, str]:
-    """What ties a write to its judgement: revision, action, subject."""
+#: What ties a write to its judgement: revision, action, subject.
+Place = tuple[str, str, str]
+
+
+def place_of(write: Write) -> Place:
+    """What ties a write to its judgement."""
     return str(write.rv), write.kind.action, write.subject
 
 
