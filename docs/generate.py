@@ -16,6 +16,7 @@ import yaml
 
 from tracekit.answers.findings import divergences
 from tracekit.answers.findings.diagnosis import RULES
+from tracekit.answers.model import Family
 from tracekit.cli.main import VERBS, cli
 from tracekit.model.simulate.workload import schema
 from tracekit.record.operation.manifests import alert_groups
@@ -76,10 +77,10 @@ tracekit replay run --diff --baseline known.json -o sarif > tracekit.sarif
 """
 #: Title and start of the ids of the families below the divergences.
 FAMILIES = (
-    ("TK2xx: controllers that kept to their rules and did harm", "TK2"),
-    ("TK3xx: CronJobs", "TK3"),
-    ("TK4xx: Jobs", "TK4"),
-    ("TK9xx: the record", "TK9"),
+    ("TK2xx: controllers that kept to their rules and did harm", Family.HARM_BY_THE_RULES),
+    ("TK3xx: CronJobs", Family.CRONJOB),
+    ("TK4xx: Jobs", Family.JOB),
+    ("TK9xx: the record", Family.RECORD),
 )
 
 SQL_HEAD = """\
@@ -242,7 +243,6 @@ def findings_page() -> str:
 
 
 def _finding_lines() -> Iterator[str]:
-    ours = {rule.id for rule in divergences.RULES}
     yield "| controller | action | different | missing | extra | early | late |"
     yield "|---|---|---|---|---|---|---|"
     for block, (controller, action) in enumerate(divergences.ACTIONS):
@@ -252,10 +252,10 @@ def _finding_lines() -> Iterator[str]:
     yield f"\nAlways `error`. {first.decided.replace('`different`', 'the one of its column')}"
     yield f"\nFalse alarms: {first.false_alarms}"
     yield from _shown_lines()
-    for title, start in FAMILIES:
+    for title, family in FAMILIES:
         yield f"\n## {title}\n"
         for rule in RULES:
-            if not rule.id.startswith(start) or rule.id in ours:
+            if rule.family is not family:
                 continue
             link = f"{REPOSITORY}/issues/{rule.thread}"
             thread = f" · [#{rule.thread}]({link})" if rule.thread else ""

@@ -2,7 +2,25 @@
 
 from __future__ import annotations
 
+from enum import Enum
+from typing import Final
+
 from msgspec import Struct
+
+
+class Loss(Enum):
+    """What a kind of finding about a Job is the cause of."""
+
+    FAILED = "the Job failed"
+    HELD = "the Job has not ended"
+    LATE = "the Job came, or ended, late"
+
+
+#: What a rule declares; one without any counts the objects that it is about.
+FAILS: Final = frozenset({Loss.FAILED})
+HOLDS: Final = frozenset({Loss.HELD})
+FAILS_OR_HOLDS: Final = FAILS | HOLDS
+DELAYS: Final = frozenset({Loss.LATE})
 
 
 def magnitude_of(hit: int) -> int:

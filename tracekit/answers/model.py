@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
-from tracekit.answers.harm import NO_HARM, Harm
+from tracekit.answers.harm import NO_HARM, Harm, Loss
 from tracekit.answers.words import of_several
 
 
@@ -25,6 +25,16 @@ class Severity(Enum):
         return list(Severity).index(self)
 
 
+class Family(Enum):
+    """What a kind of finding is about, as the first digit of its id says."""
+
+    DIVERGENCE = "TK1"
+    HARM_BY_THE_RULES = "TK2"
+    CRONJOB = "TK3"
+    JOB = "TK4"
+    RECORD = "TK9"
+
+
 class Rule(Struct, frozen=True):
     """One kind of finding: docs/findings.md is made from these."""
 
@@ -36,6 +46,17 @@ class Rule(Struct, frozen=True):
     todo: str
     thread: int | None = None  # of kubernetes/kubernetes
     rank: int = 50  # among findings of one severity the lowest comes first
+    losses: frozenset[Loss] = frozenset()  # of a Job
+
+    @property
+    def family(self) -> Family:
+        """What it is about."""
+        return family_of(self.id)
+
+
+def family_of(rule_id: str) -> Family:
+    """What the rule of an id is about."""
+    return Family(rule_id[:3])
 
 
 class Target(NamedTuple):

@@ -16,6 +16,8 @@ from pathlib import Path
 import pyarrow as pa
 from msgspec.structs import replace
 
+from tracekit.answers.findings.waiting import TERMINATING
+from tracekit.answers.model import Family, family_of
 from tracekit.base.errors import TracekitError, UsageError
 from tracekit.check.diff.lateness import IDLE_NS
 from tracekit.check.replay.instants import JudgedNs
@@ -32,9 +34,6 @@ from tracekit.trace.writing.copying import copy_row, rows_of
 from tracekit.trace.writing.writer import TraceWriter
 from tracekit.versions.era import Era
 
-#: Rules about the record itself: what is left out of it is said in its header.
-#: A pod that is overdue when the record ends (TK430) follows from which rows were left out.
-_OF_THE_RECORD = ("TK9", "TK430")
 #: Words that place a finding; a divergence has more.
 _FINDING = 4
 LEFT_OUT = "rows that the verdict does not need were left out (tracekit minimise)"
@@ -168,11 +167,17 @@ def other_places(found: Showing, target: Shown) -> frozenset[tuple[str, ...]] | 
 
 
 def others_of(found: Showing, target: Shown) -> list[Shown]:
-    """What is shown beside the target, but for the record itself."""
+    """What is shown beside the target, but for the record itself.
+
+    What is left out of it is said in its header, and whether a pod is overdue when it ends follows
+    from which rows were left out.
+    """
     return [
         other
         for other in found.everything
-        if other != target and not other.rule.startswith(_OF_THE_RECORD)
+        if other != target
+        and family_of(other.rule) is not Family.RECORD
+        and other.rule != TERMINATING.id
     ]
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from tracekit.answers.findings.advice import advice
 from tracekit.answers.findings.diagnosis import diagnose
-from tracekit.answers.model import Finding, Severity
+from tracekit.answers.model import Family, Finding, Severity
 from tracekit.answers.pauses import Gap, Pause
 from tracekit.base.coverage import Coverage
 from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE_NAMESPACE
@@ -27,7 +27,7 @@ from tracekit.trace.reading.reader import TraceReader
 from tracekit.versions.release_bugs import Bug, KnownBug
 
 #: Verdicts are told as steps, what is about the record not of one object.
-_ELSEWHERE = ("TK1", "TK9")
+_ELSEWHERE = (Family.DIVERGENCE, Family.RECORD)
 
 
 def findings_about_job(
@@ -133,7 +133,7 @@ def findings_about(
     return [
         finding
         for finding in findings
-        if not finding.id.startswith(_ELSEWHERE)
+        if finding.rule.family not in _ELSEWHERE
         and any((t.kind, t.namespace, t.name) == place for t in finding.objects)
     ]
 

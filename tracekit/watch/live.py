@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from tracekit.answers.findings.controllers import LEADER
 from tracekit.answers.findings.diagnosis import diagnose
-from tracekit.answers.model import Case, Severity
+from tracekit.answers.model import Case, Family, Severity
 from tracekit.answers.trace_model import Facts
 from tracekit.base.collecting import collecting_rarely
 from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE
@@ -51,10 +51,9 @@ WINDOW_NS = 3600 * NS_PER_S
 AGAIN_NS = 60 * NS_PER_S
 #: Verdicts are kept for so many times the time that they took to settle.
 _JUDGED = 6
-#: Rules that only the whole of a record decides, or that say what is said live in another way.
-_NOT_LIVE = ("TK1", "TK9", LEADER.id)
-#: Told as verdicts, one for each.
-_VERDICTS = ("TK1",)
+#: Rules that only the whole of a record decides, or that say what is said live in another way: a
+#: divergence is told as a verdict, and LEADER as the time without one.
+_NOT_LIVE = (Family.DIVERGENCE, Family.RECORD)
 
 
 @dataclass(slots=True)
@@ -185,7 +184,7 @@ class LiveJudge:
     def _findings(self, facts: Facts, certain_ns: int) -> Iterator[News]:
         self._count_ticks(facts)
         for finding in diagnose(facts):
-            if finding.id.startswith(_NOT_LIVE):
+            if finding.rule.family in _NOT_LIVE or finding.rule is LEADER:
                 continue
             for case in finding.cases:
                 if case.from_ns <= certain_ns and self._is_whole(case):
@@ -195,7 +194,7 @@ class LiveJudge:
         """All that `tracekit diagnose` warns of."""
         self._count_ticks(facts)
         for finding in diagnose(facts):
-            if not finding.id.startswith(_VERDICTS):
+            if finding.rule.family is not Family.DIVERGENCE:
                 for case in finding.cases:
                     if case.badness is not Severity.INFO:
                         yield from self._case(case)

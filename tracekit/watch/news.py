@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from tracekit.answers.findings.divergences import rule_of
+from tracekit.answers.findings.divergences import claim_of, rule_of
 from tracekit.answers.model import Case, Target
 from tracekit.base.kube.timestamps import format_rfc3339
 from tracekit.check.verdict import Judgement
@@ -55,9 +55,9 @@ class News(Struct, frozen=True):
 def of_divergence(judgement: Judgement, reported_ns: int) -> News:
     """A divergence as news."""
     where, rule = judgement.object, rule_of(judgement)
-    title = rule.title.partition(": ")[2] or rule.title
+    claim = claim_of(judgement)
     paths = ", ".join(dict.fromkeys(field.path for field in judgement.fields))
-    text = f"{title} ({paths})" if paths else title
+    text = f"{claim} ({paths})" if paths else claim
     return News(
         rule.id, rule.severity.value, where.kind, where.namespace, where.name, text,
         f"{judgement.subject}, resourceVersion {judgement.resource_version}: {judgement.why}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracekit.answers.findings.refused_statuses import refused
+from tracekit.answers.harm import HOLDS
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.trace_model import Facts, Job, Pod, State
 from tracekit.answers.words import clock
@@ -36,7 +37,7 @@ REFUSED_IN_BACKOFF = Rule(
     "active as 0 while the back-off holds creations back.",
     "A broken watch at the same time.",
     "Upgrade to 1.34.10, 1.35.7, 1.36.3 or later.",
-    139428, rank=29,
+    139428, rank=29, losses=HOLDS,
 )  # fmt: skip
 
 

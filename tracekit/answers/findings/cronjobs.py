@@ -258,7 +258,7 @@ def _refused(facts: Facts, cron: CronJob, policy: str, found: list[Row]) -> Case
     case = _tick_case(NOT_STARTED, cron, found, f"was due, and no Job can come: {refusal.value}")
     return replace(
         case,
-        detail=f"{case.detail.partition(': ')[0]}: {shortened(message)}",
+        detail=f"{_when(found)}: {shortened(message)}",
         evidence={**case.evidence, "message": message, "from": evidence.value},
         severity=Severity.WARNING if refusal is Refusal.NAMESPACE_TERMINATING else None,
         todo=ADVICE.get(refusal),
@@ -330,18 +330,24 @@ def _skipped(cron: CronJob, found: list[Row]) -> Case:
     return case if len(found) > 1 else replace(case, severity=Severity.INFO)
 
 
-def _tick_case(rule: Rule, cron: CronJob, found: list[Row], claim: str) -> Case:
+def _when(found: Sequence[Row]) -> str:
+    """The times that were due, and by which schedule."""
     first, last = found[0], found[-1]
     when = clock(first["due_ns"])
     if len(found) > 1:
         when = f"{len(found)} times from {when} to {clock(last['due_ns'])}"
+    return f"{when} ({first['schedule']})"
+
+
+def _tick_case(rule: Rule, cron: CronJob, found: list[Row], claim: str) -> Case:
+    first, last = found[0], found[-1]
     return Case(
         rule,
         cron.target,
         claim,
         first["due_ns"],
         last["due_ns"],
-        f"{when} ({first['schedule']}): {first['why']}",
+        f"{_when(found)}: {first['why']}",
         evidence={"ticks": len(found), "due": [clock(t["due_ns"]) for t in found[:20]]},
         harm=Harm(missed_runs=len(found)),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tracekit.answers.harm import HOLDS
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.trace_model import Facts, Job
 from tracekit.answers.waits import Wait, held_by
@@ -22,7 +23,8 @@ HELD = Rule(
     "TK412", "being deleted, and held by a finalizer", Severity.WARNING,
     "The Job has a deletionTimestamp for 30 s or more and finalizers that nobody takes off.",
     "A foreground deletion whose pods have a long grace period.",
-    "Find out whose finalizer it is and why its owner does not take it off.", rank=22,
+    "Find out whose finalizer it is and why its owner does not take it off.",
+    rank=22, losses=HOLDS,
 )  # fmt: skip
 INVALID_OWNER = Rule(
     "TK440", "an owner that is not in the namespace", Severity.WARNING,

@@ -60,11 +60,19 @@ _FALSE_ALARMS = (
 _OF_ANOTHER = "TK199"
 
 
+def _claim(action: str, verdict: Verdict) -> str:
+    return _CLAIMS[verdict].format(noun=_NOUNS.get(action, f"a {action}"))
+
+
+def claim_of(judgement: Judgement) -> str:
+    """What is wrong, without the controller's name."""
+    return _claim(judgement.action, judgement.verdict)
+
+
 def _rule(identity: str, controller: str, action: str, verdict: Verdict) -> Rule:
-    claim = _CLAIMS[verdict].format(noun=_NOUNS.get(action, f"a {action}"))
     return Rule(
         identity,
-        f"{controller} controller: {claim}",
+        f"{controller} controller: {_claim(action, verdict)}",
         Severity.ERROR,
         _DECIDED.format(verdict=verdict.value),
         _FALSE_ALARMS,

@@ -7,38 +7,17 @@ of a Job follows from how it ended and what became of its pods.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from enum import Enum
 from typing import Any, Final
 
 from msgspec.structs import replace
 
-from tracekit.answers.harm import Harm
-from tracekit.answers.model import Case, Finding, Target
+from tracekit.answers.harm import Harm, Loss
+from tracekit.answers.model import Case, Family, Finding, Target
 from tracekit.answers.trace_model import Facts, Job, Pod
 from tracekit.base.kube.timestamps import NS_PER_S
 
 #: What findings are ordered by.
 Key = tuple[Any, ...]
-
-
-class Loss(Enum):
-    """What a kind of finding about a Job is the cause of."""
-
-    FAILED = "the Job failed"
-    HELD = "the Job has not ended"
-    LATE = "the Job came, or ended, late"
-
-
-_ENDS = ("TK401", "TK402", "TK403", "TK406", "TK407", "TK408", "TK409", "TK410")
-_HOLDS = ("TK209", "TK210", "TK211", "TK212", "TK411", "TK412", "TK413", "TK414", "TK428", "TK429",
-          "TK430", "TK436", "TK437", "TK438", "TK439", "TK441", "TK442")  # fmt: skip
-#: By the id of a finding about a Job; each other one counts the objects that it is about.
-LOSSES: Final[dict[str, frozenset[Loss]]] = {
-    **dict.fromkeys(_ENDS, frozenset({Loss.FAILED})),
-    **dict.fromkeys(_HOLDS, frozenset({Loss.HELD})),
-    **dict.fromkeys(("TK404", "TK405"), frozenset({Loss.FAILED, Loss.HELD})),
-    **dict.fromkeys(("TK421", "TK424"), frozenset({Loss.LATE})),
-}
 #: Who ends a pod with the condition DisruptionTarget, by its reason.
 #: Upstream: staging/src/k8s.io/api/core/v1/types.go, and the scheduler's preemption.
 _DISRUPTERS: Final = {
@@ -67,7 +46,7 @@ def weighed(facts: Facts, cases: Iterable[Case]) -> Iterator[Case]:
 
 
 def _of_job(facts: Facts, case: Case, job: Job | None) -> Harm:
-    losses = LOSSES.get(case.rule.id, frozenset())
+    losses = case.rule.losses
     if job is not None:
         if Loss.FAILED in losses and job.failure is not None:
             return Harm(failed_jobs=1, lost_pod_s=_lost_s(facts, job))
@@ -100,7 +79,7 @@ def _held_ns(facts: Facts, pod: Pod) -> int:
 def _actor(facts: Facts, case: Case) -> str | None:
     """Who did it; None where nothing tells, or nobody did."""
     evidence = case.evidence
-    if case.rule.id.startswith("TK1"):
+    if case.rule.family is Family.DIVERGENCE:
         return f"the {evidence['controller']} controller"
     for key in ("user", "writer"):
         if evidence.get(key):

@@ -18,6 +18,7 @@ from tracekit.answers.endings import (
 )
 from tracekit.answers.findings.cut_short import deleted_before, deleted_by
 from tracekit.answers.findings.pulls import PULL, unpulled, unpulled_case
+from tracekit.answers.harm import FAILS, FAILS_OR_HOLDS
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.refusals import Refusal, refusal_advice, refusal_of
 from tracekit.answers.remedies import PROBE_ADVICE, of_start
@@ -25,8 +26,7 @@ from tracekit.answers.trace_model import Facts, Job, Pod, Row, State
 from tracekit.answers.words import clock, counted, named, shortened
 from tracekit.base.kube.timestamps import parse_rfc3339
 
-#: Of the last words so much is told: characters of a line, lines of a log, logs.
-_WORDS_CHARS = 200
+#: Of the last words so much is repeated: lines of a log, logs.
 _WORDS_LINES = 5
 _WORDS_SHOWN = 3
 _SIGKILL, _SIGTERM = 137, 143
@@ -39,14 +39,15 @@ EXITED = Rule(
     "one exit code or several (TK407: by backoffLimit, two or more, all with the same); or its "
     "containers were restarted in place.",
     "A Job that fails by design.",
-    _LOGS, rank=20,
+    _LOGS, rank=20, losses=FAILS,
 )  # fmt: skip
 OOM = Rule(
     "TK402", "failed: a container used more memory than it may", Severity.WARNING,
     "The Job has the condition Failed, and a terminated container of its pods has the reason "
     "OOMKilled.",
     "None known.",
-    "Raise resources.limits.memory, or let the work need less.", rank=17,
+    "Raise resources.limits.memory, or let the work need less.",
+    rank=17, losses=FAILS,
 )  # fmt: skip
 EVICTED = Rule(
     "TK403", "failed: its pods were evicted", Severity.WARNING,
@@ -54,21 +55,23 @@ EVICTED = Rule(
     "Preempting or NodeShutdown, or the condition DisruptionTarget.",
     "None known.",
     "Let a podFailurePolicy ignore DisruptionTarget; give the pods requests and a priority.",
-    rank=17,
+    rank=17, losses=FAILS,
 )  # fmt: skip
 REFUSED = Rule(
     "TK405", "its pods are refused", Severity.WARNING,
     "The Job failed or is not done, has fewer pods than it wants, and the API server refused "
     "creations (Events FailedCreate, an audit log's answers) after which no pod came.",
     "None known.",
-    "Free or raise the quota, or repair what admission objects to.", rank=15,
+    "Free or raise the quota, or repair what admission objects to.",
+    rank=15, losses=FAILS_OR_HOLDS,
 )  # fmt: skip
 PENDING_DEADLINE = Rule(
     "TK406", "failed: its deadline passed before a pod ran", Severity.WARNING,
     "The Job failed with DeadlineExceeded, and none of its pods was ever seen beyond Pending.",
     "None known.",
     "Find out why nothing took the pod (evidence: PodScheduled); activeDeadlineSeconds counts "
-    "from the Job's start, not from its pods'.", rank=15,
+    "from the Job's start, not from its pods'.",
+    rank=15, losses=FAILS,
 )  # fmt: skip
 SAME_EXIT = Rule(
     "TK407", "failed: every retry ended with the same exit code", Severity.WARNING,
@@ -76,26 +79,30 @@ SAME_EXIT = Rule(
     "other (a later one was created after an earlier one had ended), all with one exit code.",
     "A Job that fails by design.",
     "The error does not go away by itself: a podFailurePolicy with FailJob on this exit code "
-    "spares the retries. " + _LOGS, rank=18,
+    "spares the retries. " + _LOGS,
+    rank=18, losses=FAILS,
 )  # fmt: skip
 TOO_LONG = Rule(
     "TK408", "failed: it ran longer than activeDeadlineSeconds", Severity.WARNING,
     "The Job failed with DeadlineExceeded, and at least one of its pods ran, or none was looked "
     "at.",
     "None known.",
-    "Raise activeDeadlineSeconds, or find out why the pods took so long.", rank=20,
+    "Raise activeDeadlineSeconds, or find out why the pods took so long.",
+    rank=20, losses=FAILS,
 )  # fmt: skip
 OTHERWISE = Rule(
     "TK409", "failed", Severity.WARNING,
     "The Job has the condition Failed and none of the causes above shows in its pods.",
     "None known.",
-    "`tracekit explain TRACE {object}` tells the sync that failed it.", rank=21,
+    "`tracekit explain TRACE {object}` tells the sync that failed it.",
+    rank=21, losses=FAILS,
 )  # fmt: skip
 POLICY = Rule(
     "TK410", "failed: a rule of its own ended it", Severity.WARNING,
     "The Job failed with PodFailurePolicy, FailedIndexes or MaxFailedIndexesExceeded.",
     "A Job whose policy does what it is for.",
-    "The message names the pod or the indexes; " + _LOGS[0].lower() + _LOGS[1:], rank=20,
+    "The message names the pod or the indexes; " + _LOGS[0].lower() + _LOGS[1:],
+    rank=20, losses=FAILS,
 )  # fmt: skip
 RULES = (
     EXITED, OOM, EVICTED, PULL, REFUSED, PENDING_DEADLINE, SAME_EXIT, TOO_LONG, OTHERWISE, POLICY,
@@ -110,7 +117,7 @@ def find(facts: Facts) -> Iterator[Case]:
         elif job.gone_ns is None and job.managed:
             if (found := unpulled(job)) is not None:
                 yield unpulled_case(facts, job, found, facts.end_ns)
-            elif _refusals(facts, job):
+            elif _refused_since(facts, job):
                 yield refused_case(facts, job, facts.end_ns)
 
 
@@ -123,7 +130,7 @@ def _failed(facts: Facts, job: Job) -> Case:
         return unpulled_case(facts, job, found, end_ns)
     if not job.pods and not (job.seen_from_birth and facts.coverage.sees("pods", job.namespace)):
         ran = True  # pods that were deleted before anybody looked: nothing tells that none ran
-    if not job.pods and _refusals(facts, job):
+    if not job.pods and _refused_since(facts, job):
         return refused_case(facts, job, end_ns)
     rule, claim, pods = _cause(job, reason, dead, ran=ran)
     warning = _warning_of_unseen(facts, job, end_ns)
@@ -271,7 +278,7 @@ def _last_line(log: Row) -> str:
         at, _, words = line.partition(" ")
         text = words if parse_rfc3339(at) is not None else line
         if text.strip():
-            return str(text.strip()[:_WORDS_CHARS])
+            return shortened(text.strip())
     return ""
 
 
@@ -546,7 +553,7 @@ def _against_disruption(pods: list[Pod], *, never: bool) -> str | None:
     return "Raise backoffLimit: these pods have no DisruptionTarget that a policy could ignore."
 
 
-def _refusals(facts: Facts, job: Job) -> tuple[int, str] | None:
+def _refused_since(facts: Facts, job: Job) -> tuple[int, str] | None:
     """Refusals after which no pod came, of a Job that wants more: since when, the last message."""
     events = facts.refusals_of.get(job.uid, [])
     calls = [
@@ -571,13 +578,13 @@ def _refusals(facts: Facts, job: Job) -> tuple[int, str] | None:
 def refused_to_the_end(facts: Facts, job: Job) -> bool:
     """Whether TK405 tells of a Job that its pods are refused."""
     if job.failure is not None:
-        return not job.pods and _refusals(facts, job) is not None
-    return job.gone_ns is None and job.managed and _refusals(facts, job) is not None
+        return not job.pods and _refused_since(facts, job) is not None
+    return job.gone_ns is None and job.managed and _refused_since(facts, job) is not None
 
 
 def refused_case(facts: Facts, job: Job, until_ns: int) -> Case:
     """The case of a Job of which `refused_to_the_end` is true."""
-    from_ns, message = _refusals(facts, job) or (job.created_ns, "")
+    from_ns, message = _refused_since(facts, job) or (job.created_ns, "")
     refusal = refusal_of(message)
     plain = refusal in (Refusal.OTHER, Refusal.INVALID)
     what = "the API server refuses its pods" if plain else f"its pods are refused ({refusal.value})"

@@ -25,6 +25,7 @@ from tracekit.answers.findings.uncounted import (
 )
 from tracekit.answers.findings.unplaced import autoscaler, claims
 from tracekit.answers.findings.vanished import VANISHED, vanished
+from tracekit.answers.harm import DELAYS, HOLDS
 from tracekit.answers.holders import holder_of
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.remedies import of_scheduler
@@ -49,14 +50,16 @@ NOT_BEGUN = Rule(
     "refused pods (TK405) are the cause. Or, beside others that run, a pod of it has had no node "
     "for 5 minutes (PodScheduled is False, Unschedulable).",
     "A cluster whose autoscaler takes minutes.",
-    "Unschedulable: look at requests, taints, selectors. No pod at all: see TK2xx.", rank=16,
+    "Unschedulable: look at requests, taints, selectors. No pod at all: see TK2xx.",
+    rank=16, losses=HOLDS,
 )  # fmt: skip
 SUSPENDED = Rule(
     "TK413", "suspended to the end", Severity.INFO,
     "spec.suspend is true in the last revision of an unfinished Job, for 30 s or more.",
     "A Job that a queue (Kueue, Volcano) or its owner (JobSet) holds back until it is its turn: "
     "its label or owner names it, and where that tells why.",
-    "kubectl patch job NAME -p '{\"spec\":{\"suspend\":false}}' if that is not intended.", rank=62,
+    "kubectl patch job NAME -p '{\"spec\":{\"suspend\":false}}' if that is not intended.",
+    rank=62, losses=HOLDS,
 )  # fmt: skip
 WAITING = Rule(
     "TK414", "in back-off at the end", Severity.INFO,
@@ -64,6 +67,7 @@ WAITING = Rule(
     "None known.",
     "It goes on by itself; each failure doubles the wait, up to 10 minutes at most.",
     rank=63,
+    losses=HOLDS,
 )  # fmt: skip
 COSTLY = Rule(
     "TK421", "much time lost to back-off", Severity.INFO,
@@ -71,7 +75,7 @@ COSTLY = Rule(
     "or more; the five Jobs that lost most.",
     "A pod whose replacement waited for room, too.",
     "See which pods failed first; exit codes that never recover belong into a podFailurePolicy.",
-    rank=64,
+    rank=64, losses=DELAYS,
 )  # fmt: skip
 INDEX_FAILS = Rule(
     "TK422", "an index that always fails", Severity.WARNING,

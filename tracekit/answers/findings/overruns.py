@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tracekit.answers.findings.controllers import BACKLOG, LEADER, Spells
 from tracekit.answers.findings.uncounted import behind
+from tracekit.answers.harm import DELAYS
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.trace_model import Facts, Job, State
 from tracekit.answers.words import clock
@@ -25,6 +26,7 @@ OVERRUN = Rule(
     "activeDeadlineSeconds in the pod template is kept by the kubelet, whether a controller "
     "manager leads or not.",
     107226, rank=12,
+    losses=DELAYS,
 )  # fmt: skip
 TTL_LATE = Rule(
     "TK425", "deleted after its TTL", Severity.WARNING,

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from tracekit.answers.harm import FAILS_OR_HOLDS
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.remedies import of_pull
 from tracekit.answers.trace_model import Facts, Job, Pod
@@ -20,7 +21,8 @@ PULL = Rule(
     "A container of a pod that never ran was last seen waiting with the reason ErrImagePull, "
     "ImagePullBackOff, ErrImageNeverPull or InvalidImageName; the Job failed or is not done.",
     "A registry that was away for a moment at the end of the record.",
-    "Check the image's name, its tag and the pull secret.", rank=16,
+    "Check the image's name, its tag and the pull secret.",
+    rank=16, losses=FAILS_OR_HOLDS,
 )  # fmt: skip
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from statistics import median
 
 from tracekit.answers.harm import NO_HARM
 from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.trace_model import Facts
-from tracekit.answers.words import clock, counted, named
+from tracekit.answers.words import clock, counted, named, shortened
 from tracekit.base.durations import span
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.check.verdict import Reason
@@ -176,21 +176,30 @@ def _misfit(facts: Facts) -> Iterator[Case]:
 
 
 def _unknowable(facts: Facts) -> Iterator[Case]:
-    reasons: defaultdict[str, int] = defaultdict(int)
-    times = []
-    for judgement in facts.judgements.unknowable:
-        if judgement.reason is not Reason.MISFIT:
-            reasons[judgement.why.split(";")[0][:120]] += 1
-            times.append(judgement.time_ns)
-    if not times:
+    found = [j for j in facts.judgements.unknowable if j.reason is not Reason.MISFIT]
+    if not found:
         return
-    worst = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
+    times = [judgement.time_ns for judgement in found]
+    whys: defaultdict[Reason | None, Counter[str]] = defaultdict(Counter)
+    for judgement in found:
+        whys[judgement.reason][judgement.why] += 1
+    reasons = sorted(
+        (-said.total(), reason.value if reason is not None else "", _commonest(said))
+        for reason, said in whys.items()
+    )
     yield Case(
         UNKNOWABLE,
         _TRACE,
         f"cannot tell about {counted(len(times), 'action')}",
         min(times),
         max(times),
-        "; ".join(f"{count}: {why}" for why, count in worst[:3]),
-        evidence={"actions": len(times), "reasons": dict(worst[:20])},
+        "; ".join(f"{-count}: {shortened(why)}" for count, _, why in reasons[:3]),
+        evidence={
+            "actions": len(times),
+            "reasons": {reason: -count for count, reason, _ in reasons},
+        },
     )
+
+
+def _commonest(said: Counter[str]) -> str:
+    return min(said, key=lambda why: (-said[why], why))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tracekit.answers.harm import HOLDS
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.trace_model import Facts, Job, State
 from tracekit.answers.words import clock
@@ -22,7 +23,7 @@ RESUMED = Rule(
     "the startTime of its first run, under a release that refuses a startTime that moves.",
     "A controller manager that does not lead.",
     "Upgrade to 1.32.10, 1.33.6, 1.34.2 or later.",
-    BUGS[Bug.RESUMED_JOB_REFUSED].thread, rank=10,
+    BUGS[Bug.RESUMED_JOB_REFUSED].thread, rank=10, losses=HOLDS,
 )  # fmt: skip
 EMPTY = Rule(
     "TK212", "a suspended Job without work whose end is refused", Severity.WARNING,
@@ -30,7 +31,7 @@ EMPTY = Rule(
     "release that refuses an end without a startTime.",
     "A controller manager that does not lead.",
     "Upgrade to 1.32.7, 1.33.3, 1.34 or later.",
-    BUGS[Bug.SUSPENDED_EMPTY_JOB_REFUSED].thread, rank=28,
+    BUGS[Bug.SUSPENDED_EMPTY_JOB_REFUSED].thread, rank=28, losses=HOLDS,
 )  # fmt: skip
 RULES = (RESUMED, EMPTY)
 

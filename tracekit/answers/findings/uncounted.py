@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tracekit.answers.findings.controllers import BACKLOG, WAIT_NS, Spells
+from tracekit.answers.harm import HOLDS
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod
 from tracekit.answers.words import clock, named
@@ -18,7 +19,8 @@ UNCOUNTED = Rule(
     "that, an info, and told of a Job none of whose pods runs, from 2 s on.",
     "A controller manager that comes back a moment later.",
     "See whether the controller manager runs and leads: kubectl -n kube-system get lease "
-    "kube-controller-manager -o yaml; and what its log says of the Job.", rank=9,
+    "kube-controller-manager -o yaml; and what its log says of the Job.",
+    rank=9, losses=HOLDS,
 )  # fmt: skip
 #: What to do where the rows of one Job cannot tell whether its controller was behind.
 LOOK_AT_ALL = (

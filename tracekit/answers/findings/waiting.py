@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from tracekit.answers.endings import left_by
 from tracekit.answers.findings.controllers import FINALIZER_LEFT
 from tracekit.answers.findings.job_failures import failure_rule
-from tracekit.answers.harm import NO_HARM
+from tracekit.answers.harm import HOLDS, NO_HARM
 from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.remedies import PROBE_ADVICE, of_kubelet, of_start
 from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod, Row
@@ -30,14 +30,16 @@ CANNOT_START = Rule(
     "waits for a reason like CreateContainerConfigError; or none that runs, and the kubelet's "
     "Events tell of a volume that cannot be mounted.",
     "An object that comes a moment later.",
-    "Create what the message names, or correct the reference to it.", rank=14,
+    "Create what the message names, or correct the reference to it.",
+    rank=14, losses=HOLDS,
 )  # fmt: skip
 FAILS_AGAIN = Rule(
     "TK429", "a container that fails again and again", Severity.WARNING,
     "At the end of the record a container (or init container) of an unfinished Job's pod was "
     "restarted and waits in CrashLoopBackOff, or ended with an error.",
     "None known.",
-    "Read that container's log: kubectl logs POD -c CONTAINER --previous.", rank=14,
+    "Read that container's log: kubectl logs POD -c CONTAINER --previous.",
+    rank=14, losses=HOLDS,
 )  # fmt: skip
 TERMINATING = Rule(
     "TK430", "a Job that waits for a pod that does not go", Severity.WARNING,
@@ -45,7 +47,8 @@ TERMINATING = Rule(
     "counted in it), and the Job is unfinished.",
     "A kubelet that was away for a moment.",
     "If the node is gone for good: kubectl delete pod NAME --force --grace-period=0, or taint the "
-    "node with node.kubernetes.io/out-of-service=nodeshutdown:NoExecute.", rank=8,
+    "node with node.kubernetes.io/out-of-service=nodeshutdown:NoExecute.",
+    rank=8, losses=HOLDS,
 )  # fmt: skip
 TTL_TOOK = Rule(
     "TK431", "the TTL deletes the evidence", Severity.WARNING,
@@ -77,7 +80,7 @@ UNCOUNTABLE = Rule(
     "None known.",
     "Take the uid out of the Job's status (kubectl edit job NAME --subresource=status), or the "
     "finalizer batch.kubernetes.io/job-tracking off the pod; the kubelet's mend is PR 126343.",
-    125410, rank=7,
+    125410, rank=7, losses=HOLDS,
 )  # fmt: skip
 SPARE_PARALLELISM = Rule(
     "TK434", "parallelism above what is left to do", Severity.INFO,
@@ -100,19 +103,22 @@ RUNS_ON = Rule(
     "A container that does work of its own.",
     "Make it a native sidecar (an init container with restartPolicy Always), let "
     "the main container end it, or keep what injects it away from Jobs.", 25908, rank=9,
+    losses=HOLDS,
 )  # fmt: skip
 OTHERS = Rule(
     "TK437", "a Job that another controller manages", Severity.INFO,
     "spec.managedBy of an unfinished Job names another controller than the Job controller, which "
     "leaves it alone.",
     "None: it is so by intent.",
-    "Ask that controller: nothing of the Job controller's rules holds for it.", rank=61,
+    "Ask that controller: nothing of the Job controller's rules holds for it.",
+    rank=61, losses=HOLDS,
 )  # fmt: skip
 IDLE = Rule(
     "TK438", "a Job that wants no pods", Severity.INFO,
     "parallelism of an unfinished Job is 0, for 30 s or more.",
     "A Job that somebody holds back so.",
-    "kubectl patch job NAME -p '{\"spec\":{\"parallelism\":1}}' if that is not intended.", rank=62,
+    "kubectl patch job NAME -p '{\"spec\":{\"parallelism\":1}}' if that is not intended.",
+    rank=62, losses=HOLDS,
 )  # fmt: skip
 NODE_LOST = Rule(
     "TK441", "a pod on a node that does not answer", Severity.WARNING,
@@ -120,14 +126,16 @@ NODE_LOST = Rule(
     "of it 30 s or more before the end of the record; or its phase is Unknown.",
     "A node that was back a moment later.",
     "Look at the node (kubectl describe node); its pods are deleted when their toleration of "
-    "not-ready and unreachable is over (300 s by default), and the Job makes others then.", rank=8,
+    "not-ready and unreachable is over (300 s by default), and the Job makes others then.",
+    rank=8, losses=HOLDS,
 )  # fmt: skip
 INIT_RUNS = Rule(
     "TK442", "an init container that does not end", Severity.WARNING,
     "At the end of the record an init container of an unfinished Job's pod (not a native sidecar) "
     "has run for 5 minutes or more.",
     "An init container that has much to do.",
-    "Read its log: what it waits for is not there.", rank=14,
+    "Read its log: what it waits for is not there.",
+    rank=14, losses=HOLDS,
 )  # fmt: skip
 RULES = (
     NODE_LOST, INIT_RUNS, RUNS_ON, OTHERS, IDLE, PODS_GONE, UNCOUNTABLE, CANNOT_START, FAILS_AGAIN,
