@@ -1,8 +1,10 @@
 """Which tests run in `make test` and which only in `make test-all`.
 
-`make test` holds each lie, gate, version and verb once, on its smallest witness. What asks the same
-of further records, and what waits long for processes and servers, has the marker `full`. A test is
-in this table, or has the marker itself; all others are in both tiers.
+`make test` holds each lie, gate, version and verb once, on its smallest witness, which
+`tests/tidy/test_tiers.py` looks up. What asks the same of further records, and what waits long for
+processes and servers, has the marker `full`: by this table, by `WITNESSES` (a test that goes over
+the shipped records asks these in `make test`), or because it says so itself. All others are in both
+tiers.
 """
 
 from __future__ import annotations
@@ -12,44 +14,104 @@ from dataclasses import dataclass
 
 import pytest
 
+from tests.support.traces import ALL, TRACES, about
+
 
 @dataclass(frozen=True)
 class Kept:
     """The parameter sets of one test that stay in the quick tier.
 
     `ids` names them as pytest does; with `every`, each `every`-th one in the order of collection
-    stays as well. Neither: the whole test is in the full tier.
+    stays as well, and with `of` those of these shipped records. None of them: the whole test is in
+    the full tier.
     """
 
     ids: Collection[str] = ()
     every: int = 0
+    of: Collection[str] = ()
 
 
 NONE = Kept()
 
-#: The smallest records that are of different versions and together hold every kind of action.
-SMALL = ("v1.32.2-twins", "v1.17.17-all", "v1.36.3-restart", "duplicate-pod", "deadline-overrun")
+#: Of the shipped records these are asked in `make test`: a controller that polls, one with tracking
+#: finalizers, one with terminating pods counted, one with two managers. Each with CronJobs and TTL
+#: but the last, which is small.
+WITNESSES = ("v1.17.17-all", "v1.28.15-all", "v1.36.3-all", "v1.32.2-twins")
+#: By file, where fewer do: each of its lies needs one record of either shape of the controller.
+FEWER = {
+    "replay/test_cron_jobs_and_ttl.py": ("v1.17.17-all", "v1.36.3-all"),
+    "sql/test_views.py": ("v1.36.3-all",),
+}
+
+
+def smallest_by_version() -> tuple[str, ...]:
+    """Of each Kubernetes version the smallest record."""
+    by_size = sorted(ALL, key=lambda name: -(TRACES / name / "watch.jsonl.zst").stat().st_size)
+    return tuple({about(name)["gitVersion"]: name for name in by_size}.values())
+
 
 QUICK: dict[str, Kept] = {
+    "replay/test_misfit.py::test_a_lie_in_each_tenth_job_is_no_misfit_and_one_in_each_is": Kept(
+        every=2
+    ),
+    "attack/test_hostile_texts.py::test_an_agent_gets_them_as_data": Kept(every=3),
+    "attack/test_hostile_traces.py::test_columns_that_no_writer_makes": Kept(every=4),
+    "attack/test_losses.py::test_a_trace_that_has_lost_its_end_is_damaged_and_not_short": Kept(
+        every=3
+    ),
+    "attack/test_modes.py::test_nobody_else_reads_what_is_written": Kept(every=2),
+    "attack/test_outputs.py::test_each_escapes": Kept(every=2),
+    "whatif/test_upgrades.py::test_each_page_says_what_the_table_says": Kept(every=7),
+    "whatif/test_upgrades.py::test_the_old_side_foretells_the_ticks_of_the_new_one": Kept(every=7),
+    "replay/test_judging_in_pieces.py::test_what_is_kept_on_this_machine_is_what_would_be_judged": Kept(
+        every=3
+    ),
+    "replay/test_judging_in_pieces.py::test_a_part_is_counted_as_it_would_be_kept": Kept(every=3),
+    "replay/test_judging_in_pieces.py::test_what_is_only_counted_is_what_would_be_kept": Kept(
+        every=3
+    ),
+    "findings/test_reports.py::test_the_first_screen_says_what_is_right": Kept(every=3),
+    "lies/test_lies.py::test_a_seed_plants_the_same_lie_again": Kept(every=8),
+    "lies/test_lies.py::test_it_names_the_object_that_it_lies_about": Kept(every=8),
+    "lies/test_lies.py::test_managed_fields_stay_what_they_were": Kept(every=8),
+    "lies/test_lies.py::test_rows_that_stay_differ_only_where_the_kind_says": Kept(every=8),
+    "lies/test_lies.py::test_streams_stay_in_the_order_of_the_store": Kept(every=8),
+    "unit/cli/test_completion.py::test_tab_lets_the_shell_list_paths": Kept(every=4),
+    "stores/test_ranges.py::test_a_namespace_costs_its_own_row_groups": Kept(
+        ("narrow-jobs", "wide-sql")
+    ),
+    "replay/test_determinism.py::test_a_part_is_judged_as_it_is_in_the_whole": Kept(
+        of=("v1.17.17-all",)
+    ),
+    "findings/test_outputs.py::test_an_incident_is_named_in_the_first_three_lines": Kept(every=3),
+    "findings/test_one_answer.py::test_each_form_says_the_same": Kept(every=4),
+    "attack/test_hostile_traces.py::test_a_directory_may_have_any_name": Kept(every=3),
+    "attack/test_hostile_traces.py::test_a_header_of_any_shape": Kept(every=3),
+    "attack/test_footers.py::test_a_footer_that_lies_is_not_believed": Kept(every=2),
+    "attack/test_fuzz.py::test_a_field_of_another_type": Kept(every=4),
+    "attack/test_bombs.py::test_what_is_imported_is_replayed": Kept(every=2),
+    "attack/test_bombs.py::test_a_bomb_is_no_log": Kept(every=4),
+    "attack/test_bombs.py::test_a_cut_is_said_and_what_came_before_it_is_kept": Kept(("gz",)),
+    "attack/test_hostile_texts.py::test_nothing_printed_is_obeyed": Kept(every=8),
+    "api/test_one_answer.py::test_explain_says_of_each_job_what_diagnose_says": Kept(
+        ("v1.36.3-troubles",)
+    ),
     "api/test_docs.py::test_the_examples_of_the_api_run": NONE,
     "mcp/test_questions.py::test_the_right_answer_is_what_the_tools_say": Kept(every=6),
     "attack/test_bit_flips.py::test_no_flip_changes_what_a_command_says": Kept(("narrow",)),
-    "attack/test_bit_flips.py::test_no_flip_reaches_a_reader": Kept(("narrow",)),
-    "attack/test_hostile_texts.py::test_a_terminal_obeys_nothing": Kept(every=3),
+    "attack/test_bit_flips.py::test_no_flip_reaches_a_reader": NONE,
+    "attack/test_hostile_texts.py::test_a_terminal_obeys_nothing": Kept(every=6),
     "attack/test_hostile_traces.py::test_pages_that_are_nearly_nothing_compressed": NONE,
-    "attack/test_losses.py::test_a_lost_segment_invents_nothing_and_hides_little": Kept(every=3),
+    "attack/test_losses.py::test_a_lost_segment_invents_nothing_and_hides_little": Kept(every=6),
     "attack/test_losses.py::test_what_lies_outside_of_the_loss_is_judged_as_before": NONE,
     "docs/test_mistakes.py::test_a_mistake_is_one_sentence_and_the_page_says_what_is_printed": NONE,
     "docs/test_notebook.py::test_the_stored_outputs_are_what_the_cells_print": NONE,
-    "findings/test_outputs.py::test_a_lie_is_named_in_the_first_three_lines": Kept(every=2),
-    "lies/test_audit_lies.py::test_a_lie_in_an_audit_log_accuses_its_own_job": Kept(every=3),
+    "findings/test_outputs.py::test_a_lie_is_named_in_the_first_three_lines": Kept(every=6),
+    "lies/test_audit_lies.py::test_a_lie_in_an_audit_log_accuses_its_own_job": Kept(every=9),
     "minimise/test_minimise.py::test_each_kind_of_divergence_is_shown_alone": Kept(
         ("v1.36.3-all-TK157", "v1.36.3-churn7-TK126", "v1.36.3-all-TK136")
     ),
     "minimise/test_minimise.py::test_the_command_redacts_and_tells_how_it_goes": NONE,
-    "mutation/test_witnesses.py::test_a_row_that_is_turned_over_is_contradicted_by_its_witness": Kept(
-        every=2
-    ),
     "record/test_compaction.py::test_never_two_on_one_trace": Kept(("limits0",)),
     "record/test_container_logs.py::test_a_recording_with_logs": NONE,
     "record/test_credentials.py::test_no_credential_gets_out": Kept(("token", "exec")),
@@ -73,22 +135,29 @@ QUICK: dict[str, Kept] = {
     "replay/test_cron_jobs_and_ttl.py::test_a_wrong_body_is_different_and_nothing_else": Kept(
         every=3
     ),
-    "replay/test_determinism.py::test_hash_seeds_change_no_byte": Kept(every=2),
+    "replay/test_determinism.py::test_hash_seeds_change_no_byte": Kept(of=("v1.17.17-all",)),
     "replay/test_determinism.py::test_the_order_among_rows_of_the_same_time_changes_no_byte": Kept(
-        every=2
+        of=("v1.17.17-all",)
     ),
-    "replay/test_erasures.py::test_a_cut_record_has_no_divergence": Kept(every=3),
+    "replay/test_erasures.py::test_a_cut_record_has_no_divergence": Kept(every=8),
     "replay/test_forced.py::test_a_search_without_these_caches_finds_others_only_where_it_is_said": NONE,
-    "replay/test_formats_agree.py::test_a_verb_says_the_same_of_both": Kept(every=3),
+    "replay/test_formats_agree.py::test_a_verb_says_the_same_of_both": Kept(every=8),
     "replay/test_one_answer.py::test_a_part_of_the_verdicts_is_a_part_of_the_same_verdicts": Kept(
-        every=4
+        every=16
     ),
-    "replay/test_one_answer.py::test_all_say_the_same": Kept((*SMALL, "cron-early")),
+    "replay/test_one_answer.py::test_all_say_the_same": Kept(
+        ("v1.32.2-twins", "duplicate-pod", "cron-early")
+    ),
     "replay/test_planted_lies.py::test_a_lie_about_an_old_controller_is_found": Kept(every=16),
     "replay/test_planted_lies.py::test_a_lie_in_a_trace_on_disk_is_judged_alike": Kept(every=3),
-    "replay/test_real_traces.py::test_an_untouched_trace_has_no_divergence": Kept(every=2),
+    "replay/test_real_traces.py::test_an_untouched_trace_has_no_divergence": Kept(
+        of=smallest_by_version()
+    ),
+    "replay/test_detected_version.py::test_the_range_holds_the_version_that_was_recorded": Kept(
+        of=smallest_by_version()
+    ),
     "replay/test_recorded_gates.py::test_as_another_version_the_defaults_of_the_recorded_one_do_not_count": NONE,
-    "replay/test_small_records.py::test_what_a_real_controller_did_is_no_divergence": Kept(every=3),
+    "replay/test_small_records.py::test_what_a_real_controller_did_is_no_divergence": Kept(every=6),
     "scale/test_failures.py::test_a_scheduler_that_dies_is_one_sentence": NONE,
     "scale/test_failures.py::test_a_scheduler_without_workers_is_one_sentence": NONE,
     "scale/test_many.py::test_a_bucket_under_dask_with_a_worker_killed_and_a_store_that_fails": NONE,
@@ -98,17 +167,15 @@ QUICK: dict[str, Kept] = {
     "scale/test_processes.py::test_a_process_that_dies_before_there_is_work_is_replaced": NONE,
     "scale/test_processes.py::test_pieces_say_what_the_whole_says": Kept(("v1.25.4-twins",)),
     "scale/test_processes.py::test_units_read_alone_say_the_same": Kept(every=3),
-    "simulate/test_law.py::test_a_simulated_trace_replays_without_a_divergence": Kept(every=2),
-    "simulate/test_law.py::test_what_was_mended_stays_so": Kept(every=7),
-    "sql/test_views.py::test_every_example_answers": Kept(every=5),
-    "sql/test_views.py::test_every_view_answers_as_documented": Kept(every=5),
+    "simulate/test_law.py::test_a_simulated_trace_replays_without_a_divergence": Kept(every=5),
+    "simulate/test_law.py::test_what_was_mended_stays_so": Kept(every=14),
     "stores/test_stores.py::test_every_command_says_of_a_url_what_it_says_of_the_directory": Kept(
-        every=3
+        every=6
     ),
     "unit/cli/test_completion.py::test_tab_completes": Kept(every=4),
     "unit/cli/test_import_watch.py::test_recorded_traces_come_in_whole": Kept(every=5),
     "unit/cli/test_main.py::test_a_reader_that_goes_is_neither_a_divergence_nor_an_error": Kept(
-        every=3
+        every=6
     ),
     "unit/cli/test_report_browser.py::test_nothing_is_broken_at_any_width": Kept(every=5),
     "unit/cli/test_width.py::test_nothing_is_wider_than_the_terminal": Kept(every=3),
@@ -151,11 +218,15 @@ QUICK: dict[str, Kept] = {
     "whatif/test_three_worlds.py::test_what_is_told_came_true_on_a_real_control_plane": Kept(
         every=2
     ),
-    "whatif/test_upgrades.py::test_the_old_side_foretells_the_new_one": Kept(every=3),
+    "whatif/test_upgrades.py::test_the_old_side_foretells_the_new_one": Kept(every=10),
     "whatif/test_verb.py::test_a_time_is_asked_about_the_jobs_that_were_there": NONE,
     "whatif/test_verb.py::test_more_tokens_are_a_question_as_well": NONE,
     "whatif/test_verb.py::test_the_document_keeps_its_promise": NONE,
 }
+
+
+#: The tests of the quick tier, by file and name, each with its parameters: what was collected.
+quick: dict[str, list[dict[str, object]]] = {}
 
 
 def mark(items: Sequence[pytest.Item]) -> None:
@@ -168,14 +239,33 @@ def mark(items: Sequence[pytest.Item]) -> None:
     for item in items:
         path, _, name = item.nodeid.partition("::")
         tests.setdefault(f"{path.removeprefix('tests/')}::{name.split('[', 1)[0]}", []).append(item)
-    for key in tests.keys() & QUICK.keys():
-        kept = QUICK[key]
-        ids = [item.name.partition("[")[2].removesuffix("]") for item in tests[key]]
-        chosen = set(kept.ids)
-        if kept.every:
-            chosen.update(ids[:: kept.every])
-        if len(ids) > 1 and kept != NONE and not chosen & set(ids):
-            raise pytest.UsageError(f"tests/support/tiers.py keeps none of {key}'s parameter sets")
-        for item, name in zip(tests[key], ids, strict=True):
-            if name not in chosen:
+    for key, found in tests.items():
+        for item in found:
+            if not _stays(key, item, found):
                 item.add_marker(pytest.mark.full)
+        kept = [item for item in found if item.get_closest_marker("full") is None]
+        quick[key] = [_parameters(item) for item in kept]
+        if key in QUICK and QUICK[key] != NONE and len(found) > 1 and not kept:
+            raise pytest.UsageError(f"tests/support/tiers.py keeps none of {key}'s parameter sets")
+
+
+def _stays(key: str, item: pytest.Item, found: Sequence[pytest.Item]) -> bool:
+    record = _record(item)
+    kept = QUICK.get(key)
+    if kept is not None:
+        name = item.name.partition("[")[2].removesuffix("]")
+        turn = kept.every and found.index(item) % kept.every == 0
+        return bool(turn) or name in kept.ids or record in kept.of
+    few = FEWER.get(key.partition("::")[0], WITNESSES)
+    records = {_record(other) for other in found} - {None}
+    return record is None or len(records) <= len(few) or record in few
+
+
+def _record(item: pytest.Item) -> str | None:
+    """The shipped record that a test is about."""
+    return next((str(value) for value in _parameters(item).values() if value in ALL), None)
+
+
+def _parameters(item: pytest.Item) -> dict[str, object]:
+    callspec = getattr(item, "callspec", None)
+    return {} if callspec is None else dict(callspec.params)
