@@ -123,6 +123,16 @@ class State:
         )
 
     @property
+    def first_ns(self) -> int:
+        """Of an Event: when it was first emitted, else when it was received."""
+        return self.first_ns
+
+    @property
+    def last_ns(self) -> int:
+        """Of an Event: when it was last emitted, else when it was received."""
+        return self.last_ns
+
+    @property
     def spec(self) -> Mapping[str, Any]:
         """`.spec`."""
         return spec_of(self.row["stream"], self.row["spec"])

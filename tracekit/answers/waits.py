@@ -140,7 +140,7 @@ def _node_lost(facts: Facts, pod: Pod) -> PodWait | None:
     events = [e for e in facts.events_of_pod(pod) if e.row["reason"] == "NodeNotReady"]
     if not events or pod.last.row["pod_ready"] is True:
         return None
-    first_ns = int(events[0].row["first_ns"] or events[0].at_ns)
+    first_ns = events[0].first_ns
     if facts.as_of(pod.namespace, "pods") - first_ns < OVERDUE_NS:
         return None
     since_ns = int(events[-1].row["last_ns"] or first_ns)
@@ -189,7 +189,7 @@ def _by_mounts(facts: Facts, pod: Pod) -> PodWait | None:
     # That the kubelet's wait timed out is what follows from another Event, where one tells why.
     why = [e for e in events if not any(w in str(e.row["message"]) for w in _TIMED_OUT)]
     latest = (why or events)[-1].row
-    since_ns = min(int(e.row["first_ns"] or e.at_ns) for e in events)
+    since_ns = min(e.first_ns for e in events)
     return PodWait(
         pod, Wait.MOUNT, "", str(latest["reason"]), str(latest["message"] or ""), since_ns,
         Evidence.EVENT,

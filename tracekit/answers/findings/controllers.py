@@ -320,8 +320,8 @@ def _refused(facts: Facts, job: Job) -> Iterator[Case]:
     times = sum(max(e.row["count"] or 1, 1) for e in _newest(events))
     if times < LOOPS:
         return
-    first = min(e.row["first_ns"] or e.at_ns for e in events)
-    last = max(e.row["last_ns"] or e.at_ns for e in events)
+    first = min(e.first_ns for e in events)
+    last = max(e.last_ns for e in events)
     gained = [p for p in job.pods if first < p.first.at_ns < last]
     if gained or len(job.pods) >= Living(job).most_wanted(1 << 62):
         return

@@ -230,12 +230,12 @@ def _warned(facts: Facts, cron: CronJob) -> _Why | None:
     since_ns = int(cron.last.row["last_schedule_ns"] or 0)
     found = [
         e for e in facts.cron_warnings.get(cron.uid, ())
-        if int(e.row["last_ns"] or e.at_ns) >= since_ns
+        if e.last_ns >= since_ns
     ]  # fmt: skip
     if not found:
         return None
     found = [e for e in found if e.row["reason"] != _MANY_MISSED] or found
-    event = max(found, key=lambda e: int(e.row["last_ns"] or e.at_ns))
+    event = max(found, key=lambda e: e.last_ns)
     return _of_event(event)
 
 

@@ -94,7 +94,7 @@ def invalid_owner(facts: Facts, job: Job) -> Iterator[Case]:
     if not events:
         return
     event = events[-1].row
-    since_ns = int(events[0].row["first_ns"] or events[0].at_ns)
+    since_ns = events[0].first_ns
     what = "was" if job.gone_ns is not None else "is to be"
     yield Case(
         INVALID_OWNER,

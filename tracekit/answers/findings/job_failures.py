@@ -151,7 +151,7 @@ def _warning_of_unseen(facts: Facts, job: Job, end_ns: int) -> State | None:
     if job.pods:
         return None
     found = facts.pod_warnings.get((job.namespace, job.name), ())
-    during = [e for e in found if job.created_ns <= int(e.row["first_ns"] or e.at_ns) <= end_ns]
+    during = [e for e in found if job.created_ns <= e.first_ns <= end_ns]
     return during[-1] if during else None
 
 
@@ -563,7 +563,7 @@ def _refused_since(facts: Facts, job: Job) -> tuple[int, str] | None:
     ]
     if not events and not calls:
         return None
-    times = [e.row["first_ns"] or e.at_ns for e in events] + [c["recv_ns"] for c in calls]
+    times = [e.first_ns for e in events] + [c["recv_ns"] for c in calls]
     first_ns = min(times)
     if any(p.first.at_ns > first_ns for p in job.pods):
         return None
