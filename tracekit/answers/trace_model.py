@@ -125,12 +125,12 @@ class State:
     @property
     def first_ns(self) -> int:
         """Of an Event: when it was first emitted, else when it was received."""
-        return self.first_ns
+        return int(self.row["first_ns"] or self.at_ns)
 
     @property
     def last_ns(self) -> int:
         """Of an Event: when it was last emitted, else when it was received."""
-        return self.last_ns
+        return int(self.row["last_ns"] or self.at_ns)
 
     @property
     def spec(self) -> Mapping[str, Any]:
