@@ -34,6 +34,7 @@ from tracekit.report.html.data import report_data
 from tracekit.report.html.page import report_page
 from tracekit.report.replay import judgement_document
 from tracekit.sql.session import Session
+from tracekit.versions.era import NEWEST
 from tracekit.versions.overrides import AskedRules
 
 INCIDENTS = sorted(path.parent.name for path in TRACES.glob("incidents/*/about.json"))
@@ -373,12 +374,12 @@ def test_to_explain_one_job_judges_every_job_once(
 def test_every_verb_says_by_which_rules_it_judges(words: tuple[str, ...], tmp_path: Path) -> None:
     names = {"TRACE": str(TRACES / "incidents" / "missed-start"), "REPORT": str(tmp_path / "r")}
     line = [names.get(word, word) for word in words]
-    result = CliRunner().invoke(entry.cli, [*line, "--kubernetes-version", "v1.40.0"])
+    result = CliRunner().invoke(entry.cli, [*line, "--kubernetes-version", "v1.99.0"])
     assert result.exit_code in (0, 1), result.output
-    assert result.stderr.count("the rules of v1.37 are used") == 1
+    assert result.stderr.count(f"the rules of v{NEWEST.branch} are used") == 1
 
 
 def test_what_is_not_judged_says_nothing_of_rules() -> None:
     trace = str(TRACES / "incidents" / "missed-start")
-    line = ["sql", trace, "SELECT 1", "--kubernetes-version", "v1.40.0"]
+    line = ["sql", trace, "SELECT 1", "--kubernetes-version", "v1.99.0"]
     assert CliRunner().invoke(entry.cli, line).stderr == ""

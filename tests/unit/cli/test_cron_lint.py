@@ -14,6 +14,7 @@ from tracekit.base.errors import UsageError
 from tracekit.cli.main import cli, main
 from tracekit.sql.session import Session
 from tracekit.trace.format.header import read_header, write_header
+from tracekit.versions.era import NEWEST
 from tracekit.versions.overrides import AskedRules
 
 FROM = ("--from", "2026-01-01T00:00:00Z")
@@ -69,7 +70,7 @@ def test_a_class_that_there_is_not_is_refused() -> None:
 def test_a_schedule_shows_both_readings_and_the_class() -> None:
     text = lint("5-5 * * * *", *FROM)
     assert text.startswith("5-5 * * * *: one-value-range\n")
-    assert "Kubernetes v1.37.0: 2026-01-01T00:05:00Z, 2026-01-01T01:05:00Z" in text
+    assert f"Kubernetes {NEWEST}: 2026-01-01T00:05:00Z, 2026-01-01T01:05:00Z" in text
     assert "croniter: 2026-01-01T00:01:00Z, 2026-01-01T00:02:00Z" in text
 
 
