@@ -33,6 +33,7 @@ from tracekit.judge.verdict_table import load_verdicts
 from tracekit.report.ci import CI_FORMATS, write_ci
 from tracekit.report.replay import exit_status, render_actions, render_diff
 from tracekit.trace.format.limits import are_lifted
+from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.stores.stamps import named_traces
 from tracekit.versions.overrides import AskedRules
 
