@@ -86,7 +86,6 @@ QUICK: dict[str, Kept] = {
     "replay/test_determinism.py::test_a_part_is_judged_as_it_is_in_the_whole": Kept(
         of=("v1.17.17-all",)
     ),
-    "findings/test_outputs.py::test_an_incident_is_named_in_the_first_three_lines": Kept(every=3),
     "findings/test_one_answer.py::test_each_form_says_the_same": Kept(every=4),
     "attack/test_hostile_traces.py::test_a_directory_may_have_any_name": Kept(every=3),
     "attack/test_hostile_traces.py::test_a_header_of_any_shape": Kept(every=3),
