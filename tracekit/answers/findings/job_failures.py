@@ -46,8 +46,7 @@ OOM = Rule(
     "The Job has the condition Failed, and a terminated container of its pods has the reason "
     "OOMKilled.",
     "None known.",
-    "Raise resources.limits.memory, or let the work need less.",
-    rank=17, losses=FAILS,
+    "Raise resources.limits.memory, or let the work need less.", rank=17, losses=FAILS,
 )  # fmt: skip
 EVICTED = Rule(
     "TK403", "failed: its pods were evicted", Severity.WARNING,
@@ -62,16 +61,14 @@ REFUSED = Rule(
     "The Job failed or is not done, has fewer pods than it wants, and the API server refused "
     "creations (Events FailedCreate, an audit log's answers) after which no pod came.",
     "None known.",
-    "Free or raise the quota, or repair what admission objects to.",
-    rank=15, losses=FAILS_OR_HOLDS,
+    "Free or raise the quota, or repair what admission objects to.", rank=15, losses=FAILS_OR_HOLDS,
 )  # fmt: skip
 PENDING_DEADLINE = Rule(
     "TK406", "failed: its deadline passed before a pod ran", Severity.WARNING,
     "The Job failed with DeadlineExceeded, and none of its pods was ever seen beyond Pending.",
     "None known.",
     "Find out why nothing took the pod (evidence: PodScheduled); activeDeadlineSeconds counts "
-    "from the Job's start, not from its pods'.",
-    rank=15, losses=FAILS,
+    "from the Job's start, not from its pods'.", rank=15, losses=FAILS,
 )  # fmt: skip
 SAME_EXIT = Rule(
     "TK407", "failed: every retry ended with the same exit code", Severity.WARNING,
@@ -79,23 +76,20 @@ SAME_EXIT = Rule(
     "other (a later one was created after an earlier one had ended), all with one exit code.",
     "A Job that fails by design.",
     "The error does not go away by itself: a podFailurePolicy with FailJob on this exit code "
-    "spares the retries. " + _LOGS,
-    rank=18, losses=FAILS,
+    "spares the retries. " + _LOGS, rank=18, losses=FAILS,
 )  # fmt: skip
 TOO_LONG = Rule(
     "TK408", "failed: it ran longer than activeDeadlineSeconds", Severity.WARNING,
     "The Job failed with DeadlineExceeded, and at least one of its pods ran, or none was looked "
     "at.",
     "None known.",
-    "Raise activeDeadlineSeconds, or find out why the pods took so long.",
-    rank=20, losses=FAILS,
+    "Raise activeDeadlineSeconds, or find out why the pods took so long.", rank=20, losses=FAILS,
 )  # fmt: skip
 OTHERWISE = Rule(
     "TK409", "failed", Severity.WARNING,
     "The Job has the condition Failed and none of the causes above shows in its pods.",
     "None known.",
-    "`tracekit explain TRACE {object}` tells the sync that failed it.",
-    rank=21, losses=FAILS,
+    "`tracekit explain TRACE {object}` tells the sync that failed it.", rank=21, losses=FAILS,
 )  # fmt: skip
 POLICY = Rule(
     "TK410", "failed: a rule of its own ended it", Severity.WARNING,
