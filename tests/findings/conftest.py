@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.traces import ROOT, TRACES, import_log, json_lines
 from tracekit.answers.model import Finding
-from tracekit.sql.diagnosed import findings_of
+from tracekit.sql.findings import findings_of
 from tracekit.sql.session import Session
 
 Row = dict[str, Any]

@@ -13,8 +13,9 @@ import pytest
 from tests.findings.conftest import Traces
 from tests.findings.matrix import INCIDENTS, NAMES
 from tracekit.answers.findings.advice import advice, advice_of
-from tracekit.answers.findings.diagnosis import diagnose
+from tracekit.answers.findings.diagnosis import diagnose, diagnosed
 from tracekit.answers.model import Finding
+from tracekit.answers.parts import OnePart
 from tracekit.base.escaping import for_terminal
 from tracekit.base.time_input import ALWAYS
 from tracekit.report.ci import junit_of_findings, sarif_of_findings
@@ -62,7 +63,8 @@ def hold(path: Path) -> None:
     with closing(Session([path])) as session:
         facts = facts_from(session)
         findings = diagnose(facts)
-        about = About(session, scope_of(session, None, ALWAYS, None), facts)
+        found = diagnosed(OnePart(facts))
+        about = About(session, scope_of(session, None, ALWAYS, None), found)
         rows = [finding_row(finding, lambda ns: ns) for finding in about.found]
         table = session.table(_SQL).to_pylist()
     wanted = said(findings)

@@ -13,7 +13,7 @@ from tests.support.traces import TRACES, json_lines
 from tracekit.answers.model import Finding
 from tracekit.answers.refusals import Refusal, refusal_of
 from tracekit.cli.import_ import import_
-from tracekit.sql.diagnosed import findings_of
+from tracekit.sql.findings import findings_of
 from tracekit.sql.session import Session
 
 

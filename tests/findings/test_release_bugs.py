@@ -19,7 +19,7 @@ from tracekit.answers.judgements import Listed
 from tracekit.answers.trace_model import COLUMNS, Facts
 from tracekit.base.cron import Generation
 from tracekit.cli.simulate import simulate_command
-from tracekit.sql.diagnosed import findings_of
+from tracekit.sql.findings import findings_of
 from tracekit.sql.session import Session
 from tracekit.versions.era import Era
 from tracekit.versions.gates import Gate
@@ -161,7 +161,9 @@ def test_a_job_that_waits_for_what_is_left_of_an_earlier_one(
     version: str, phase: str, pod_s: int, end_s: int, thread: int | None
 ) -> None:
     (case,) = [
-        c for c in jobs.find(recreated(version, phase, pod_s, end_s)) if c.rule.id == "TK411"
+        c
+        for c in jobs.Jobs().of_part(recreated(version, phase, pod_s, end_s))
+        if c.rule.id == "TK411"
     ]
     assert case.thread == thread
     assert ("earlier Job" in case.claim) is (thread is not None)

@@ -12,7 +12,7 @@ from tracekit.cli.import_ import import_
 from tracekit.cli.simulate import simulate_command
 from tracekit.report.findings import text_lines
 from tracekit.report.html.data import report_data
-from tracekit.sql.diagnosed import findings_of
+from tracekit.sql.findings import findings_of
 from tracekit.sql.session import Session
 
 REPORTS = ROOT / "tests" / "data" / "reports"

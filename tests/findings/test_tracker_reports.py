@@ -25,7 +25,7 @@ from tests.findings.test_public_reports import (
 )
 from tracekit.cli.import_ import import_
 from tracekit.report.findings import text_lines
-from tracekit.sql.diagnosed import findings_of
+from tracekit.sql.findings import findings_of
 from tracekit.sql.session import Session
 
 CRON_OWNER = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "tick", "uid": "c-1",

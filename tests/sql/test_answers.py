@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from tests.support.traces import ROOT, TRACES, import_log
 from tracekit.cli.import_ import import_
-from tracekit.sql.diagnosed import findings_of
+from tracekit.sql.findings import findings_of
 from tracekit.sql.session import Session
 
 NAMES = sorted(path.parent.name for path in TRACES.glob("*/watch.jsonl.zst"))

@@ -22,7 +22,8 @@ from tracekit.answers.trace_model import Facts
 from tracekit.base.kube.leases import LEASE_DURATION_NS
 from tracekit.judge.judged import Judge, resolve_era
 from tracekit.judge.rolling import SETTLED_NS
-from tracekit.sql.diagnosed import facts_from, findings_of
+from tracekit.sql.diagnosed import facts_from
+from tracekit.sql.findings import findings_of
 from tracekit.sql.session import Session
 from tracekit.sql.trace_model import facts_from_reader
 from tracekit.trace.format.schema import NAMES

@@ -21,7 +21,7 @@ from tracekit.base.errors import TracekitError
 from tracekit.cli.main import cli
 from tracekit.judge.judged import Judge, resolve_era
 from tracekit.judge.rolling import SETTLED_NS
-from tracekit.sql.diagnosed import findings_of
+from tracekit.sql.findings import findings_of
 from tracekit.sql.session import Session
 from tracekit.trace.format.schema import NAMES
 from tracekit.trace.writing.copying import copy_row, rows_of

@@ -23,7 +23,7 @@ from tests.support.traces import ROOT, TRACES, import_log, json_lines
 from tracekit.base.errors import TracekitError
 from tracekit.cli.main import cli
 from tracekit.judge.judged import Judge, resolve_era
-from tracekit.sql.diagnosed import findings_of
+from tracekit.sql.findings import findings_of
 from tracekit.sql.session import Session
 from tracekit.watch.events import KEPT_NS, ClusterEvents, Document, event_of, name_of
 from tracekit.watch.news import News

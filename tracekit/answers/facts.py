@@ -77,7 +77,7 @@ def facts_of(
         jobs=list(jobs.values()),
         cronjobs=[CronJob(states) for _, states in sorted(states_of["cronjobs"].items())],
         strays=strays,
-        events=[s for states in states_of["events"].values() for s in states],
+        events=sorted((s for states in states_of["events"].values() for s in states), key=_BY_RV),
         pauses=pauses_of(states_of["leases"], end_ns, gaps),
         ticks=ticks,
         judgements=judgements,

@@ -7,7 +7,7 @@ a name says otherwise.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -391,6 +391,13 @@ class CronJob(Life):
         return Target("CronJob", self.namespace, self.name, self.uid)
 
 
+def writes_of(job: Job) -> Iterator[int]:
+    """When it was written, and its pods were first, as far as a watch shows it."""
+    for state in (*job.states, *(pod.first for pod in job.pods)):
+        if state.row["type"] in ("ADDED", "MODIFIED"):
+            yield state.at_ns
+
+
 @dataclass(slots=True)
 class Facts:
     """All that findings are decided from."""
@@ -445,6 +452,8 @@ class Facts:
     refused_creations: Mapping[tuple[str, str, str], list[Row]] = field(default_factory=dict)
     #: Times in which many waited for the Job controller, once somebody asked for them.
     backlogs: list[tuple[int, int, int]] | None = None
+    #: When Jobs were written (`writes_of`), in order, once somebody asked for it.
+    writes: Sequence[int] | None = None
     _looks: dict[tuple[str, ...], int] = field(default_factory=dict)
     #: Of the pauses.
     pause_spans: Spans = field(default_factory=lambda: Spans(()))
@@ -521,6 +530,12 @@ class Facts:
         for pause in self._pauses_near(from_ns, until_ns):
             led_ns -= max(0, min(until_ns, pause.until_ns) - max(from_ns, pause.from_ns))
         return led_ns
+
+    def writes_between(self, from_ns: int, until_ns: int) -> int:
+        """How many writes of Jobs there were between two times."""
+        if self.writes is None:
+            self.writes = sorted(at_ns for job in self.jobs for at_ns in writes_of(job))
+        return bisect_left(self.writes, until_ns) - bisect_right(self.writes, from_ns)
 
     def blind(self, namespace: str, from_ns: int, until_ns: int) -> bool:
         """Whether Jobs or pods of a namespace could not be seen for a part of a time."""

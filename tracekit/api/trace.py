@@ -28,7 +28,6 @@ from tracekit.report.narrative_logs import add_container_logs
 from tracekit.report.narrative_manager import LoggedSync, add_logged_syncs
 from tracekit.report.narrative_others import add_judgements, add_restarts, narrative_of_cronjob
 from tracekit.sql.compared import Compared, compared, compared_runs
-from tracekit.sql.diagnosed import findings_of
 from tracekit.sql.edits import (
     Edit,
     edits_of,
@@ -36,6 +35,7 @@ from tracekit.sql.edits import (
     named_object,
     revisions_with_writers,
 )
+from tracekit.sql.findings import findings_of
 from tracekit.sql.object_findings import (
     finding_lines,
     findings_about,

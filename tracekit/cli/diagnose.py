@@ -36,7 +36,7 @@ from tracekit.cli.units import HERE
 from tracekit.report.ci import junit_of_findings, sarif_of_findings
 from tracekit.report.documents import write_document
 from tracekit.report.findings import document, markdown_lines, rule_lines, text_lines
-from tracekit.sql.diagnosed import findings_of
+from tracekit.sql.findings import findings_of
 from tracekit.sql.session import Session
 
 _WIDEST = 100

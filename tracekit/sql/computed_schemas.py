@@ -116,3 +116,8 @@ WAIT_SCHEMA = pa.schema(
         ("advice", pa.string()),
     ]
 )
+
+
+def no_rows(schema: pa.Schema) -> pa.Table:
+    """`schema.empty_table()`, which imports pandas where it is there."""
+    return pa.Table.from_batches([], schema)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import orjson
+import pyarrow as pa
 
 from tracekit.answers.facts import facts_of
-from tracekit.answers.findings.baseline import Baseline
-from tracekit.answers.findings.diagnosis import Wanted, diagnose
 from tracekit.answers.judgements import Judgements, Listed
-from tracekit.answers.model import Finding
 from tracekit.answers.pauses import Gap
 from tracekit.answers.trace_model import (
     COLUMNS,
@@ -44,16 +42,6 @@ if TYPE_CHECKING:
 
 
 @collecting_rarely()
-def findings_of(
-    session: Session,
-    wanted: Wanted = Wanted(),  # noqa: B008 - frozen
-    baseline: Baseline | None = None,
-) -> list[Finding]:
-    """The findings of a session's one trace, worst first."""
-    return diagnose(facts_from(session), wanted, baseline)
-
-
-@collecting_rarely()
 def facts_from(
     session: Session,
     known: Sequence[Judgement] | None = None,
@@ -67,38 +55,57 @@ def facts_from(
 
     Over a part of one, held in memory: with the verdicts about it, and what the whole tells.
     """
-    judgements, not_judged = _judgements(session) if known is None else (Listed(known), None)
-    first_ns, last_ns = _span(session)
+    not_judged = None
+    if known is None:
+        not_judged = not_judged_because(session)
+    around = surroundings(session, gaps=gaps, bugs=bugs, coverage=coverage, end_ns=end_ns)
+    if known is not None:
+        judgements: Judgements = Listed(known)
+    else:
+        judgements = (
+            Listed() if not_judged else KeptJudgements(verdicts_in(session), misfit_of(session))
+        )
     return facts_of(
         _states(session),
         ticks=ticks_of(session),
         judgements=judgements,
         not_judged=not_judged,
-        gaps=_gaps(session) if gaps is None else gaps,
-        streams={
+        logs=logs_in(session),
+        **around,
+    )
+
+
+def surroundings(
+    session: Session,
+    *,
+    gaps: Sequence[Gap] | None = None,
+    bugs: Mapping[Bug, KnownBug] | None = None,
+    coverage: Coverage | None = None,
+    end_ns: int = 0,
+) -> dict[str, Any]:
+    """What facts have beside objects and verdicts: it is the same for each part of a trace."""
+    first_ns, last_ns = _span(session)
+    return {
+        "gaps": _gaps(session) if gaps is None else gaps,
+        "streams": {
             row["stream"]: row["n"]
             for row in session.rows(
                 "SELECT stream, count(*) AS n FROM internal._rows WHERE stream IS NOT NULL "
                 "AND type <> 'GAP' GROUP BY stream"
             )
         },
-        problems=list(session.problems),
-        generation=_generation(session),
-        namespaces=(),
-        logs=session.rows(
-            "SELECT namespace, pod, container, exit_code, text, gap FROM logs "
-            "ORDER BY seen_at, pod, container"
-        ),
-        container_notes=_container_notes(session),
-        refused_calls=session.rows(_REFUSED_CALLS),
-        shown=list(_shown(session)),
-        suspended_by=suspensions(session),
-        terminating={row["name"]: row["at_ns"] for row in session.rows(_TERMINATING)},
-        bugs=_bugs(session) if bugs is None else bugs,
-        coverage=_coverage(session) if coverage is None else coverage,
-        first_ns=1 << 62 if first_ns is None else first_ns,
-        end_ns=max(end_ns, last_ns or 0),
-    )
+        "problems": list(session.problems),
+        "generation": _generation(session),
+        "container_notes": _container_notes(session),
+        "refused_calls": session.rows(_REFUSED_CALLS),
+        "shown": list(_shown(session)),
+        "suspended_by": suspensions(session),
+        "terminating": {row["name"]: row["at_ns"] for row in session.rows(_TERMINATING)},
+        "bugs": _bugs(session) if bugs is None else bugs,
+        "coverage": _coverage(session) if coverage is None else coverage,
+        "first_ns": 1 << 62 if first_ns is None else first_ns,
+        "end_ns": max(end_ns, last_ns or 0),
+    }
 
 
 # Messages of a container's state and the state before have no column: the raw text of a pod's last
@@ -168,19 +175,33 @@ def _note(container: dict[str, Any]) -> dict[str, Any]:
 
 
 _STREAMS = ", ".join(f"'{name}'" for name in STREAMS)
-#: Most Events tell of what the rows of objects tell better, and no rule asks for these.
-_EVENTS = (
-    f"(stream <> 'events' OR involved_kind = 'Pod' OR reason IN ('{REFUSED_CREATION}', "
-    f"'{FOREIGN_OWNER}') OR (involved_kind = 'CronJob' AND event_type = 'Warning') "
-    "OR (involved_kind = 'PersistentVolumeClaim' AND event_type = 'Warning') "
-    f"OR (involved_kind = 'Job' AND reason = '{QUEUE_STOPPED}') "
-    f"OR (involved_kind = 'Workload' AND reason IN {QUEUE_WAITS}))"
+#: Most Events tell of what the rows of objects tell better, and no rule asks for them. It asks for
+#: those that have the values of one of these.
+ASKED_EVENTS: tuple[Mapping[str, Sequence[str]], ...] = (
+    {"involved_kind": ("Pod",)},
+    {"reason": (REFUSED_CREATION, FOREIGN_OWNER)},
+    {"involved_kind": ("CronJob", "PersistentVolumeClaim"), "event_type": ("Warning",)},
+    {"involved_kind": ("Job",), "reason": (QUEUE_STOPPED,)},
+    {"involved_kind": ("Workload",), "reason": QUEUE_WAITS},
 )
+
+
+def _events() -> str:
+    """The condition that a row is no Event, or one that is asked for."""
+    kinds = (
+        " AND ".join(f"{column} IN ('{_OR.join(values)}')" for column, values in kind.items())
+        for kind in ASKED_EVENTS
+    )
+    return f"(stream <> 'events' OR ({') OR ('.join(kinds)}))"
+
+
+#: Between texts of a list.
+_OR = "', '"
 
 
 def _states(session: Session) -> Iterator[Keyed]:
     names = ", ".join(f'"{name}"' for name in COLUMNS)
-    query = f"SELECT {names} FROM internal._states WHERE stream IN ({_STREAMS}) AND {_EVENTS}"  # noqa: S608 - our own names
+    query = f"SELECT {names} FROM internal._states WHERE stream IN ({_STREAMS}) AND {_events()}"  # noqa: S608 - our own names
     return lazy_rows([session.columns(query)], KEYS)
 
 
@@ -193,10 +214,47 @@ def _span(session: Session) -> tuple[int | None, int | None]:
     return row["first"], row["last"]
 
 
-def ticks_of(session: Session) -> list[dict[str, Any]]:
+class Spaces(NamedTuple):
+    """Namespaces from one on until before another, in the order of their names; None: no bound."""
+
+    first: str | None = None
+    until: str | None = None
+
+    @property
+    def where(self) -> str:
+        """The condition that something lies in one of them."""
+        # No name comes before all others.
+        until = "true" if self.until is None else "namespace < $until"
+        if self.first is None:
+            return f"(namespace IS NULL OR {until})"
+        return f"namespace >= $first AND {until}"
+
+    @property
+    def values(self) -> dict[str, str]:
+        """What the condition names."""
+        return {name: value for name, value in self._asdict().items() if value is not None}
+
+
+ALL_SPACES = Spaces()
+
+
+def ticks_of(session: Session, spaces: Spaces = ALL_SPACES) -> list[dict[str, Any]]:
     """What became of each time at which a CronJob was due, by time."""
     session.compute("cron_ticks")
-    return session.rows("SELECT * FROM internal._cron_ticks ORDER BY due_ns, namespace, cronjob")
+    query = (
+        f"SELECT * FROM internal._cron_ticks WHERE {spaces.where} "  # noqa: S608 - our own names
+        "ORDER BY due_ns, namespace, cronjob"
+    )
+    return session.rows(query, **spaces.values)
+
+
+def logs_in(session: Session, spaces: Spaces = ALL_SPACES) -> list[dict[str, Any]]:
+    """What containers that ended had said."""
+    query = (
+        f"SELECT namespace, pod, container, exit_code, text, gap FROM logs WHERE {spaces.where} "  # noqa: S608
+        "ORDER BY seen_at, pod, container"
+    )
+    return session.rows(query, **spaces.values)
 
 
 def _gaps(session: Session) -> list[Gap]:
@@ -209,18 +267,32 @@ def _gaps(session: Session) -> list[Gap]:
     ]
 
 
-def _judgements(session: Session) -> tuple[Judgements, str | None]:
-    """Every verdict; none, and why, where the trace cannot be judged."""
+def not_judged_because(session: Session) -> str | None:
+    """Have the verdicts, for `verdicts_in`; else why the trace cannot be judged."""
     try:
         session.compute("verdicts")
     except TracekitError as error:
-        return Listed(), str(error)
+        return str(error)
+    return None
+
+
+#: By time; of one time always the same way.
+_VERDICT_ORDER = "time_ns, namespace, name, resource_version, action, subject"
+
+
+def verdicts_in(
+    session: Session, spaces: Spaces = ALL_SPACES, more: str = "true", **values: Any
+) -> pa.Table:
+    """The verdicts about objects of some namespaces, of which more is asked, by time."""
     names = ", ".join(VERDICT_COLUMNS)
-    query = f"SELECT {names} FROM internal._verdicts ORDER BY time_ns"  # noqa: S608 - our own names
-    return KeptJudgements(session.columns(query), _misfit(session)), None
+    query = (
+        f"SELECT {names} FROM internal._verdicts WHERE {spaces.where} AND {more} "  # noqa: S608
+        f"ORDER BY {_VERDICT_ORDER}"
+    )
+    return session.columns(query, **spaces.values, **values)
 
 
-def _misfit(session: Session) -> str:
+def misfit_of(session: Session) -> str:
     """How the record as a whole contradicts the rules, as its verdicts say; empty: it does not."""
     return next((source.misfit for source in session.sources if source.misfit), "")
 

@@ -32,6 +32,7 @@ from tracekit.sql.catalog import (
     views,
     with_meanings,
 )
+from tracekit.sql.computed_schemas import no_rows
 from tracekit.sql.exact_types import carried_whole
 from tracekit.sql.guard import check_read_only, reads, statements_of
 from tracekit.sql.memory import bound_memory
@@ -144,6 +145,13 @@ class Session:
     def problems(self) -> list[str]:
         """Sentences about what of the traces is left out of all answers."""
         return [problem for source in self.sources for problem in source.problems]
+
+    @property
+    def whole_trace(self) -> Source | None:
+        """The one trace that this is about, where that is all of a trace that can be read."""
+        one = self.sources[0] if len(self.sources) == 1 else None
+        part = self._held or self._chosen.is_part
+        return None if one is None or one.snapshot is None or part else one
 
     @property
     def left_out(self) -> int:
@@ -415,7 +423,7 @@ class Session:
         try:
             self.connection.cursor().execute(f"EXPLAIN\n{query}")
         except duckdb.Error as again:
-            return type(again)(_PLACE.sub(_line_before, str(again)))
+            return type(again)(_PLACE.sub(lambda at: f"LINE {int(at[1]) - 1}:", str(again)))
         return error
 
     #### What there is ####
@@ -507,7 +515,7 @@ class Session:
                 self._computed.add(name)
 
     def _make_table(self, name: str, schema: pa.Schema) -> None:
-        self.connection.register("_arriving", _no_rows(schema))
+        self.connection.register("_arriving", no_rows(schema))
         self.connection.execute(
             f"CREATE TABLE internal.{name} AS SELECT * FROM _arriving"  # noqa: S608 - our own name
         )
@@ -584,15 +592,6 @@ class Session:
         self.connection.execute(f"SET allowed_paths = [{names}]")
         self.connection.execute("SET secret_directory = ''")
         self.connection.execute("SET enable_external_access = false")
-
-
-def _no_rows(schema: pa.Schema) -> pa.Table:
-    """`schema.empty_table()`, which imports pandas where it is there."""
-    return pa.Table.from_batches([], schema)
-
-
-def _line_before(place: re.Match[str]) -> str:
-    return f"LINE {int(place[1]) - 1}:"
 
 
 def _text(value: str) -> str:

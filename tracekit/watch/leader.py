@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tracekit.answers.findings.controllers import LEADER
+from tracekit.answers.findings.leaders import LEADER
 from tracekit.answers.model import Case, Target
 from tracekit.base.durations import span
 from tracekit.base.kube.leases import (

@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec.structs import replace
 
-from tracekit.answers.findings.controllers import LEADER
 from tracekit.answers.findings.diagnosis import diagnose
+from tracekit.answers.findings.leaders import LEADER
 from tracekit.answers.model import Case, Family, Severity
 from tracekit.answers.trace_model import Facts
 from tracekit.base.collecting import collecting_rarely

@@ -28,7 +28,7 @@ from tracekit.report.html.data import report_data
 from tracekit.report.serving import answers as answers_module
 from tracekit.report.serving.answers import Answers
 from tracekit.report.serving.server import ReportServer
-from tracekit.sql.diagnosed import facts_from
+from tracekit.sql.findings import diagnosis_of
 
 
 @pytest.fixture(scope="module")
@@ -194,7 +194,7 @@ def test_an_answer_about_a_long_time_says_where_it_ends(server, page, monkeypatc
 def test_what_is_seen_is_there_before_the_trace_was_judged(session, page, monkeypatch) -> None:
     judged: list[str] = []
     monkeypatch.setattr(
-        answers_module, "facts_from", lambda of: judged.append("once") or facts_from(of)
+        answers_module, "diagnosis_of", lambda of: judged.append("once") or diagnosis_of(of)
     )
     server = ReportServer(Answers(session, None, ALWAYS, None), address="127.0.0.1", port=0)
     with closing(server):

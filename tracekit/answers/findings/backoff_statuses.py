@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tracekit.answers.findings.refused_statuses import refused
 from tracekit.answers.harm import HOLDS
 from tracekit.answers.model import Case, Rule, Severity
-from tracekit.answers.trace_model import Facts, Job, Pod, State
+from tracekit.answers.trace_model import Facts, Job, Pod, State, writes_of
 from tracekit.answers.words import clock
 from tracekit.base.durations import span
 from tracekit.base.kube.timestamps import NS_PER_S
@@ -83,6 +83,8 @@ def without_news(facts: Facts, job: Job) -> Iterator[Case]:
     """A number of ready pods that the status does not tell for long."""
     if not job.managed or not any(s.row["ready"] is not None for s in job.states):
         return
+    if (job.end is not None or job.gone_ns is not None) and _lived_ns(job) < BLIND_NS:
+        return  # it was over before anything could be hidden for so long
     changes: list[tuple[Pod | None, State]] = [(pod, s) for pod in job.pods for s in pod.states]
     changes += [(None, s) for s in job.states]
     changes.sort(key=lambda change: change[1].rv)
@@ -109,14 +111,18 @@ def without_news(facts: Facts, job: Job) -> Iterator[Case]:
         yield from _blind_case(facts, job, since, facts.end_ns)
 
 
+def _lived_ns(job: Job) -> int:
+    """How long it and its pods were heard of."""
+    times = [state.at_ns for life in (job, *job.pods) for state in life.states]
+    return max(times) - min(times)
+
+
 def _at_work(facts: Facts, job: Job, from_ns: int, until_ns: int) -> bool:
     """Whether the record shows that a controller ran: its Lease, or what it wrote meanwhile."""
-    return bool(facts.streams.get("leases")) or any(
-        from_ns < state.at_ns < until_ns
-        for other in facts.jobs
-        for state in (*other.states, *(pod.first for pod in other.pods))
-        if other is not job and state.row["type"] in ("ADDED", "MODIFIED")
-    )
+    if facts.streams.get("leases"):
+        return True
+    own = sum(from_ns < at_ns < until_ns for at_ns in writes_of(job))
+    return facts.writes_between(from_ns, until_ns) > own
 
 
 def _is_ready(state: State) -> bool:

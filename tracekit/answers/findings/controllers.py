@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from msgspec.structs import replace
 
 from tracekit.answers.findings.backoff_statuses import REFUSED_IN_BACKOFF, STALE, without_news
 from tracekit.answers.findings.job_failures import refused_to_the_end
+from tracekit.answers.findings.leaders import LEADER, Leaders
 from tracekit.answers.findings.living import Living, can_crowd
 from tracekit.answers.harm import Harm
 from tracekit.answers.model import Case, Rule, Severity, Target
-from tracekit.answers.pauses import Pause
+from tracekit.answers.parts import RuleGroup
 from tracekit.answers.refusals import refusal_advice
 from tracekit.answers.trace_model import TRACKING, CronJob, Facts, Job, Pod, State
 from tracekit.answers.words import clock, counted, named, shortened
 from tracekit.base.durations import span
 from tracekit.base.kube import job_status
 from tracekit.base.kube.job_status import Shape
-from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
 from tracekit.base.kube.timestamps import NS_PER_S
-from tracekit.base.spans import Timed
 from tracekit.check.verdict import Verdict
 from tracekit.versions.release_bugs import Bug, KnownBug
 from tracekit.versions.throttle import DEFAULT_THROTTLE
@@ -99,15 +98,6 @@ BACKLOG = Rule(
     "then --concurrent-job-syncs.",
     rank=35,
 )  # fmt: skip
-LEADER = Rule(
-    "TK208", "a time without a leader", Severity.WARNING,
-    "The Lease kube-system/kube-controller-manager changed hands; the pause reaches from the last "
-    "renewal to the first sign of the next holder. What it cost: ticks due in it that were missed, "
-    "Jobs that waited in it. Without such a cost it is only info.",
-    "None known.",
-    "Find out why the leader went away; a shorter --leader-elect-lease-duration shortens pauses.",
-    rank=40,
-)  # fmt: skip
 #: From, until, and how many waited at most.
 Spells = list[tuple[int, int, int]]
 RULES = (
@@ -123,11 +113,27 @@ RULES = (
 )
 
 
-def find(facts: Facts) -> Iterator[Case]:
-    """Every case of this family."""
-    backlogs = list(_backlogs(facts))
+class Controllers(RuleGroup):
+    """The rules of this family."""
+
+    def __init__(self) -> None:
+        self._leaders = Leaders()
+
+    def of_part(self, facts: Facts) -> Iterator[Case]:
+        """The cases about the objects of a part."""
+        yield from _of_objects(facts)
+        self._leaders.add(facts)
+
+    def of_whole(self, whole: Facts) -> Iterator[Case]:
+        """The backlogs, and the times without a leader."""
+        yield from _backlogs(whole)
+        yield from self._leaders.cases(whole)
+
+
+def _of_objects(facts: Facts) -> Iterator[Case]:
+    spells = backlog_spells(facts)
     for job in facts.jobs:
-        stale = [*_stale_writes(facts, job, backlogs), *without_news(facts, job)]
+        stale = [*_stale_writes(facts, job, spells), *without_news(facts, job)]
         yield from stale
         for case in (*_duplicates(facts, job), *_counted_twice(facts, job)):
             yield _of_old_news(case, stale)
@@ -137,14 +143,12 @@ def find(facts: Facts) -> Iterator[Case]:
     for life in objects:
         yield from _repeated(life)
         yield from backwards(facts, life)
-    yield from backlogs
-    yield from _leaders(facts)
 
 
 #### Old news ####
 
 
-def _stale_writes(facts: Facts, job: Job, backlogs: list[Case]) -> Iterator[Case]:
+def _stale_writes(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
     if not facts.is_whole:
         return  # whether it was only throttled is not known
     old = [
@@ -152,7 +156,7 @@ def _stale_writes(facts: Facts, job: Job, backlogs: list[Case]) -> Iterator[Case
         for j in facts.judgements.lagged(job.namespace, job.name)
         if j.lag_ns >= STALE_NS
         and j.object.uid in ("", job.uid)
-        and not any(b.from_ns - STALE_NS <= j.time_ns <= b.until_ns + STALE_NS for b in backlogs)
+        and not (spells and spells[0][0] - STALE_NS <= j.time_ns <= spells[-1][1] + STALE_NS)
     ]
     if not old:
         return
@@ -348,6 +352,8 @@ def _message(event: State) -> str:
 
 
 def _repeated(life: Job | CronJob) -> Iterator[Case]:
+    if len(life.states) <= LOOPS:
+        return
     run: list[State] = []
     for before, now in pairwise(life.states):
         same = not now.gone and now.rv != before.rv and all(
@@ -431,7 +437,17 @@ def _writer(before: State, now: State) -> str:
     return ", ".join(dict.fromkeys(str(n) for n in new)) or "nobody whom the record names"
 
 
-#### Backlog and leaders ####
+#### Backlog ####
+
+
+def waits(facts: Facts) -> Iterator[tuple[int, int]]:
+    """When a Job had waited for its controller for long, while somebody led, and until when."""
+    for from_ns, until_ns in _waits(facts):
+        if until_ns - from_ns <= WAIT_NS:
+            continue
+        since = facts.led_since(from_ns, until_ns)
+        if until_ns - since > WAIT_NS:
+            yield since + WAIT_NS, until_ns
 
 
 def _waits(facts: Facts) -> Iterator[tuple[int, int]]:
@@ -460,18 +476,15 @@ def _waits(facts: Facts) -> Iterator[tuple[int, int]]:
 def backlog_spells(facts: Facts) -> Spells:
     """Times in which many waited for the Job controller at once, and how many at most."""
     if facts.backlogs is None:
-        facts.backlogs = _backlog_spells(facts)
+        facts.backlogs = spells_of(waits(facts))
     return facts.backlogs
 
 
-def _backlog_spells(facts: Facts) -> Spells:
+def spells_of(waited: Iterable[tuple[int, int]]) -> Spells:
+    """Times in which many waited at once, out of when each of them did."""
     edges: list[tuple[int, int]] = []
-    for from_ns, until_ns in _waits(facts):
-        if until_ns - from_ns <= WAIT_NS:
-            continue
-        since = facts.led_since(from_ns, until_ns)
-        if until_ns - since > WAIT_NS:
-            edges += [(since + WAIT_NS, 1), (until_ns, -1)]
+    for from_ns, until_ns in waited:
+        edges += [(from_ns, 1), (until_ns, -1)]
     edges.sort()
     waiting = most = 0
     since_ns: int | None = None
@@ -514,76 +527,4 @@ def _backlogs(facts: Facts) -> Iterator[Case]:
     )
 
 
-def _began_to_wait(job: Job) -> Iterator[int]:
-    """When something of a Job began to wait for its controller."""
-    yield from (end.at_ns for pod in job.pods if (end := pod.end) is not None)
-    if job.seen_from_birth:
-        yield job.first.at_ns
-
-
-def _leaders(facts: Facts) -> Iterator[Case]:
-    if not facts.pauses:
-        return
-    jobs = facts.jobs
-    due = Timed((tick["due_ns"], place) for place, tick in enumerate(facts.ticks))
-    waits = Timed((at_ns, place) for place, job in enumerate(jobs) for at_ns in _began_to_wait(job))
-    deadlines = Timed((at, place) for place, job in enumerate(jobs) for at in _deadlines(job))
-    for pause in facts.pauses:
-        span_ns = pause.from_ns, pause.until_ns
-        of_pause = [facts.ticks[place] for place in due.within(*span_ns)]
-        missed = [t for t in of_pause if t["outcome"] == "missed"]
-        ticks = [t for t in missed if t["policy"] == "no-leader"]
-        started = [t for t in of_pause if t["outcome"] == "started"]
-        waited = [jobs[place] for place in waits.within(*span_ns)]
-        near = (jobs[place] for place in deadlines.within(*span_ns))
-        overdue = [job for job in near if _deadline_in(job, pause)]
-        costs = (
-            (ticks, "tick", "missed"),
-            (started, "tick", "started late"),
-            (overdue, "deadline", "overrun"),
-            (waited, "Job", "kept waiting"),
-        )
-        cost = [f"{counted(len(found), noun)} {how}" for found, noun, how in costs if found]
-        yield Case(
-            LEADER,
-            Target("Lease", CONTROLLER_MANAGER_LEASE_NAMESPACE, CONTROLLER_MANAGER_LEASE),
-            f"nobody led for {span(pause.until_ns - pause.from_ns)}"
-            + (f": {', '.join(cost)}" if cost else ", at no cost that shows"),
-            pause.from_ns,
-            pause.until_ns,
-            f"{clock(pause.from_ns)} to {clock(pause.until_ns)}: {pause.what}",
-            severity=None if cost else Severity.INFO,
-            evidence={
-                "seconds": round(pause.seconds, 3),
-                "ticks_missed": len(ticks),
-                "ticks_late": len(started),
-                "deadlines_overrun": len(overdue),
-                "jobs_waited": [f"{j.namespace}/{j.name}" for j in waited][:50],
-            },
-            # What it made miss or overrun has findings of its own, which stand beneath.
-            harm=Harm(late=len(waited)),
-        )
-
-
-def _deadline_in(job: Job, pause: Pause) -> bool:
-    """Whether the Job's deadline passed in a pause in which it did not end."""
-    state = job.before_ns(pause.until_ns)
-    if state is None or (job.ended_ns or pause.until_ns) < pause.until_ns:
-        return False
-    deadline_ns = _deadline_ns(state)
-    return deadline_ns is not None and pause.holds(deadline_ns)
-
-
-def _deadlines(job: Job) -> set[int]:
-    """The deadlines that a Job had by any of its states."""
-    return {found for state in job.states if (found := _deadline_ns(state)) is not None}
-
-
-def _deadline_ns(state: State) -> int | None:
-    seconds, start_ns = state.spec.get("activeDeadlineSeconds"), state.row["start_ns"]
-    if not isinstance(seconds, int) or not start_ns:
-        return None
-    return int(start_ns) + seconds * NS_PER_S
-
-
-__all__ = ["RULES", "find"]
+__all__ = ["RULES", "Controllers"]

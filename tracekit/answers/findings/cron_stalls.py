@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from tracekit.answers.findings import waiting
-from tracekit.answers.findings.controllers import LEADER
 from tracekit.answers.findings.job_failures import refused_case, refused_to_the_end
 from tracekit.answers.findings.jobs import SUSPENDED as JOB_SUSPENDED
+from tracekit.answers.findings.leaders import LEADER
 from tracekit.answers.findings.pulls import unpulled, unpulled_case
 from tracekit.answers.harm import Harm
 from tracekit.answers.model import Case, Rule, Severity

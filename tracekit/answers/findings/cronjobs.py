@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from tracekit.answers.evidence import Evidence
 from tracekit.answers.findings import cron_names, cron_runs, cron_stalls
-from tracekit.answers.findings.controllers import LEADER
 from tracekit.answers.findings.cron_jumps import TOO_MANY_MISSED, missed_many, set_back
 from tracekit.answers.findings.cron_names import REFUSED_NAMES, refused_names
 from tracekit.answers.findings.cron_runs import STALE_ACTIVE, stale_active, starved, twice
@@ -23,6 +22,7 @@ from tracekit.answers.findings.cron_stalls import (
     stalled,
     unreadable,
 )
+from tracekit.answers.findings.leaders import LEADER
 from tracekit.answers.harm import Harm
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.refusals import ADVICE, Refusal, refusal_of

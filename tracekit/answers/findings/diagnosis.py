@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -22,21 +22,23 @@ from tracekit.answers.findings.baseline import Baseline
 from tracekit.answers.findings.harms import arranged, weighed
 from tracekit.answers.harm import magnitude_of
 from tracekit.answers.model import Case, Finding, Rule
+from tracekit.answers.parts import Accepting, OnePart, Parts, Plain, RuleGroup
 from tracekit.answers.trace_model import Facts
 from tracekit.answers.words import counted, named
 from tracekit.base.errors import UsageError
 from tracekit.base.kube.selectors import selector_from_text, selector_matches
 from tracekit.base.time_input import ALWAYS, TimeRange
 
-_FAMILIES: tuple[Callable[[Facts], Iterator[Case]], ...] = (
-    divergences.find,
-    controllers.find,
-    cronjobs.find,
-    jobs.find,
-    waiting.find,
-    refused_statuses.find,
-    shown.find,
-    record.find,
+#: Each is asked anew about each trace.
+_FAMILIES: tuple[Callable[[], RuleGroup], ...] = (
+    lambda: Plain(divergences.find),
+    controllers.Controllers,
+    lambda: Plain(cronjobs.find),
+    jobs.Jobs,
+    waiting.Waiting,
+    lambda: Plain(refused_statuses.find),
+    shown.Texts,
+    record.Record,
 )
 RULES: tuple[Rule, ...] = tuple(
     sorted(
@@ -93,26 +95,85 @@ def wanted_selector(text: str | None) -> Mapping[str, Any] | None:
         ) from error
 
 
+class JobNote(NamedTuple):
+    """A Job of a trace, as far as who lists them asks."""
+
+    namespace: str
+    name: str
+    has_failed: bool
+    created_ns: int
+
+
+class Diagnosed(Struct, frozen=True):
+    """Every case of a trace, of which any part can be asked for; its objects are not held."""
+
+    cases: list[Case]
+    jobs: list[JobNote]
+    #: What is known of the whole, without its objects.
+    around: Facts
+
+    def findings(self, wanted: Wanted = EVERYTHING) -> list[Finding]:
+        """The findings about a part that no selector of labels chooses, worst first."""
+        return grouped(case for case in self.cases if wanted.passes(case, {}))
+
+
+def diagnosed(parts: Parts) -> Diagnosed:
+    """All cases of a trace, with its Jobs by namespace and name."""
+    jobs: list[JobNote] = []
+
+    def note(facts: Facts) -> None:
+        jobs.extend(
+            JobNote(job.namespace, job.name, job.failure is not None, job.created_ns)
+            for job in facts.jobs
+        )
+
+    cases = _cases(parts, note)
+    around = replace(parts.whole, jobs=[], cronjobs=[], strays=[], events=[])
+    return Diagnosed(cases, jobs, around)
+
+
 def diagnose(
-    facts: Facts,
+    facts: Facts | Parts,
     wanted: Wanted = EVERYTHING,
     baseline: Baseline | None = None,
 ) -> list[Finding]:
     """The findings that no baseline accepts, worst first."""
+    parts = OnePart(facts) if isinstance(facts, Facts) else facts
     if baseline is not None:
         # An accepted divergence must not hide the next one of its object.
-        left = facts.judgements.but_for(baseline.accepts_judgement)
-        facts = replace(facts, judgements=left)
-    labels = {
-        (kind, life.namespace, life.name): {k: str(v) for k, v in life.labels.items()}
-        for kind, objects in (("Job", facts.jobs), ("CronJob", facts.cronjobs))
-        for life in (objects if wanted.selector is not None else ())
-    }
-    cases = (case for family in _FAMILIES for case in family(facts))
-    cases = (case for case in cases if wanted.passes(case, labels))
+        parts = Accepting(parts, baseline.accepts_judgement)
+    labels: dict[tuple[str, str, str], Mapping[str, str]] = {}
+
+    def note(facts: Facts) -> None:
+        if wanted.selector is not None:
+            labels.update(_labels(facts))
+
+    cases = (case for case in _cases(parts, note) if wanted.passes(case, labels))
     if baseline is not None:
         cases = (case for case in cases if not baseline.accepts(case.rule.id, case.target))
-    return grouped(weighed(facts, cases))
+    return grouped(cases)
+
+
+def _cases(parts: Parts, note: Callable[[Facts], None]) -> list[Case]:
+    """Every case, by family; somebody notes what is in each part."""
+    families = [(make(), list[Case]()) for make in _FAMILIES]
+    for part in parts:
+        note(part)
+        for family, cases in families:
+            cases.extend(weighed(part, family.of_part(part)))
+        del part  # before the next one is made
+    whole = parts.whole
+    for family, cases in families:
+        cases.extend(weighed(whole, family.of_whole(whole)))
+    return [case for family, cases in families for case in family.settled(cases)]
+
+
+def _labels(facts: Facts) -> Mapping[tuple[str, str, str], Mapping[str, str]]:
+    return {
+        (kind, life.namespace, life.name): {k: str(v) for k, v in life.labels.items()}
+        for kind, objects in (("Job", facts.jobs), ("CronJob", facts.cronjobs))
+        for life in objects
+    }
 
 
 def grouped(cases: Iterable[Case]) -> list[Finding]:

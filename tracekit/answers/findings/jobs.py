@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from tracekit.answers.endings import Cause, coded, ending_of
 from tracekit.answers.findings import job_failures, refused_statuses, waiting
 from tracekit.answers.findings.controllers import BACKLOG, Spells, backlog_spells
+from tracekit.answers.findings.costliest import COSTLY, Costliest
 from tracekit.answers.findings.cut_short import CUT_SHORT, cut_short
 from tracekit.answers.findings.deletions import HELD_NS, held, invalid_owner
 from tracekit.answers.findings.deletions import RULES as DELETION_RULES
@@ -25,9 +26,10 @@ from tracekit.answers.findings.uncounted import (
 )
 from tracekit.answers.findings.unplaced import autoscaler, claims
 from tracekit.answers.findings.vanished import VANISHED, vanished
-from tracekit.answers.harm import DELAYS, HOLDS
+from tracekit.answers.harm import HOLDS
 from tracekit.answers.holders import holder_of
 from tracekit.answers.model import Case, Rule, Severity
+from tracekit.answers.parts import RuleGroup
 from tracekit.answers.remedies import of_scheduler
 from tracekit.answers.trace_model import Facts, Job, Pod
 from tracekit.answers.words import clock, counted, named, shortened
@@ -37,11 +39,8 @@ from tracekit.versions.release_bugs import Bug, KnownBug
 
 #: A Job that has nothing to show for so long at the end of the record has not begun.
 BEGIN_NS = 30 * NS_PER_S
-#: Time between a failed pod and its successor, summed, from which on it is told.
-BACKOFF_NS = 30 * NS_PER_S
 #: Pods are collected within so long after their Job.
 OUTLIVED_NS = 5 * NS_PER_S
-_COSTLIEST = 5
 
 NOT_BEGUN = Rule(
     "TK411", "not begun", Severity.WARNING,
@@ -68,14 +67,6 @@ WAITING = Rule(
     "It goes on by itself; each failure doubles the wait, up to 10 minutes at most.",
     rank=63,
     losses=HOLDS,
-)  # fmt: skip
-COSTLY = Rule(
-    "TK421", "much time lost to back-off", Severity.INFO,
-    "The times between a failed pod and its successor of the same Job (and index) add up to 30 s "
-    "or more; the five Jobs that lost most.",
-    "A pod whose replacement waited for room, too.",
-    "See which pods failed first; exit codes that never recover belong into a podFailurePolicy.",
-    rank=64, losses=DELAYS,
 )  # fmt: skip
 INDEX_FAILS = Rule(
     "TK422", "an index that always fails", Severity.WARNING,
@@ -108,8 +99,23 @@ RULES = (
 )  # fmt: skip
 
 
-def find(facts: Facts) -> Iterator[Case]:
-    """Every case of this family."""
+class Jobs(RuleGroup):
+    """The rules of this family."""
+
+    def __init__(self) -> None:
+        self._costliest = Costliest()
+
+    def of_part(self, facts: Facts) -> Iterator[Case]:
+        """The cases about the objects of a part."""
+        yield from _of_jobs(facts)
+        yield from self._costliest.of_part(facts)
+
+    def settled(self, cases: list[Case]) -> list[Case]:
+        """The same, with the costliest Jobs of all of the trace."""
+        return self._costliest.settled(cases)
+
+
+def _of_jobs(facts: Facts) -> Iterator[Case]:
     failed = list(job_failures.find(facts))
     yield from failed
     explained = {case.target.uid: case.rule for case in failed}
@@ -129,7 +135,6 @@ def find(facts: Facts) -> Iterator[Case]:
         yield from cut_short(facts, job)
     for jobs in by_name.values():
         yield from _recreated(jobs)
-    yield from _costly(facts)
 
 
 #### Not begun, not ended ####
@@ -341,44 +346,7 @@ def _plain(
     return Case(rule, job.target, claim, from_ns, facts.end_ns, detail, job.cronjob)
 
 
-#### What it cost ####
-
-
-def _costly(facts: Facts) -> Iterator[Case]:
-    found = []
-    for job in facts.jobs:
-        lost_ns, retries = _backoff(job)
-        if lost_ns >= BACKOFF_NS:
-            found.append((lost_ns, retries, job))
-    found.sort(key=lambda entry: (-entry[0], entry[2].namespace, entry[2].name))
-    for lost_ns, retries, job in found[:_COSTLIEST]:
-        yield Case(
-            COSTLY,
-            job.target,
-            "lost much time to back-off",
-            job.created_ns,
-            job.ended_ns or facts.end_ns,
-            f"{span(lost_ns)} between {counted(retries, 'failed pod')} and their successors",
-            job.cronjob,
-            evidence={"backoff_s": round(lost_ns / NS_PER_S, 3), "retries": retries},
-        )
-
-
-def _backoff(job: Job) -> tuple[int, int]:
-    """Time between failures and the next creation of the Job (and index), and the retries."""
-    spells: dict[tuple[int | None, int], int] = {}
-    retries = 0
-    for pod in job.pods:
-        if pod.ended_ns is None or pod.phase != "Failed":
-            continue
-        later = [
-            p.first.at_ns for p in job.pods if p.index == pod.index and p.first.at_ns > pod.ended_ns
-        ]
-        if later:
-            retries += 1
-            key = (pod.index, min(later))
-            spells[key] = max(spells.get(key, 0), min(later) - pod.ended_ns)
-    return sum(spells.values()), retries
+#### Indexes ####
 
 
 def _index(job: Job) -> Iterator[Case]:
@@ -480,4 +448,4 @@ def _recreated(jobs: list[Job]) -> Iterator[Case]:
             )
 
 
-__all__ = ["RULES", "find"]
+__all__ = ["RULES", "Jobs"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tracekit.answers.findings.controllers import BACKLOG, LEADER, Spells
+from tracekit.answers.findings.controllers import BACKLOG, Spells
+from tracekit.answers.findings.leaders import LEADER
 from tracekit.answers.findings.uncounted import behind
 from tracekit.answers.harm import DELAYS
 from tracekit.answers.model import Case, Rule, Severity

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from statistics import median
 
 from tracekit.answers.harm import NO_HARM
 from tracekit.answers.model import Case, Rule, Severity, Target
+from tracekit.answers.parts import RuleGroup
 from tracekit.answers.trace_model import Facts
 from tracekit.answers.words import clock, counted, named, shortened
 from tracekit.base.durations import span
@@ -81,8 +83,24 @@ RULES = (GAPS, DAMAGED, STREAMS, SKEW, UNKNOWABLE, NOT_JUDGED, MISFIT)
 _TRACE = Target("Trace", "", "the record")
 
 
-def find(facts: Facts) -> Iterator[Case]:
-    """Every case of this family."""
+class Record(RuleGroup):
+    """The rules of this family."""
+
+    def __init__(self) -> None:
+        #: How long after their creation objects were received first, ns.
+        self._behind = array("q")
+
+    def of_part(self, facts: Facts) -> Iterator[Case]:
+        """No case: the clocks of the objects are noted."""
+        self._behind.extend(_behind(facts))
+        return iter(())
+
+    def of_whole(self, whole: Facts) -> Iterator[Case]:
+        """What is wrong with the record."""
+        return _of_record(whole, self._behind)
+
+
+def _of_record(facts: Facts, behind: Sequence[int]) -> Iterator[Case]:
     for problem in dict.fromkeys(facts.problems):
         claim = "a part of it is lost, and nothing is judged"
         yield Case(DAMAGED, _TRACE, claim, facts.first_ns, facts.end_ns, problem)
@@ -110,7 +128,7 @@ def find(facts: Facts) -> Iterator[Case]:
             severity=None if watched and {"jobs", "pods"} & {*missing} else Severity.INFO,
             harm=NO_HARM,
         )
-    yield from _skew(facts)
+    yield from _skew(facts, behind)
     yield from _misfit(facts)
     yield from _unknowable(facts)
 
@@ -133,13 +151,14 @@ def _gaps(facts: Facts) -> Iterator[Case]:
     )
 
 
-def _skew(facts: Facts) -> Iterator[Case]:
-    objects = [life for job in facts.jobs for life in (job, *job.pods)]
-    behind = [
-        life.first.at_ns - life.first.row["created_ns"]
-        for life in objects
-        if life.seen_from_birth and life.first.row["created_ns"] and life.first.row["recv_ns"]
-    ]
+def _behind(facts: Facts) -> Iterator[int]:
+    for life in (life for job in facts.jobs for life in (job, *job.pods)):
+        row = life.first.row
+        if life.seen_from_birth and row["created_ns"] and row["recv_ns"]:
+            yield life.first.at_ns - row["created_ns"]
+
+
+def _skew(facts: Facts, behind: Sequence[int]) -> Iterator[Case]:
     if len(behind) < _SAMPLES:
         return
     middle = median(behind)

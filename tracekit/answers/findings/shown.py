@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from tracekit.answers.findings.pulls import PULLS
 from tracekit.answers.model import Case, Rule, Severity, Target
+from tracekit.answers.parts import RuleGroup
 from tracekit.answers.remedies import of_kubelet, of_pull, of_scheduler
 from tracekit.answers.trace_model import Facts, Seen
 from tracekit.answers.waits import CONFIGURATION
@@ -92,8 +93,20 @@ class _Object(NamedTuple):
         return found if isinstance(found, Shown) else None
 
 
-def find(facts: Facts) -> Iterator[Case]:
-    """Every case of this family."""
+class Texts(RuleGroup):
+    """The rules of this family."""
+
+    def of_part(self, facts: Facts) -> Iterator[Case]:
+        """No case: what is shown is not cut into parts."""
+        del facts
+        return iter(())
+
+    def of_whole(self, whole: Facts) -> Iterator[Case]:
+        """Every case of this family."""
+        return _of_texts(whole)
+
+
+def _of_texts(facts: Facts) -> Iterator[Case]:
     if not facts.shown:
         return
     objects = _objects(facts.shown)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from tracekit.answers.endings import left_by
 from tracekit.answers.findings.controllers import FINALIZER_LEFT
 from tracekit.answers.findings.job_failures import failure_rule
 from tracekit.answers.harm import HOLDS, NO_HARM
 from tracekit.answers.model import Case, Rule, Severity, Target
+from tracekit.answers.parts import RuleGroup
 from tracekit.answers.remedies import PROBE_ADVICE, of_kubelet, of_start
 from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod, Row
 from tracekit.answers.waits import PodWait, Wait, held_by
@@ -147,17 +150,34 @@ IDLE_NS = 30 * NS_PER_S
 _REFUSALS_OF = {"jobs": "Job", "cronjobs": "CronJob"}
 
 
-def find(facts: Facts) -> Iterator[Case]:
-    """Every case of this family."""
-    for job in facts.jobs:
-        yield from waits(facts, job)
-        yield from _uncountable(facts, job)
-        yield from _ttl_took(facts, job)
-        yield from _pods_gone(facts, job)
-        yield from _left_alone(facts, job)
-    yield from _spare(facts)
-    yield from _ownerless(facts)
-    yield from _edits(facts)
+class Waiting(RuleGroup):
+    """The rules of this family."""
+
+    def __init__(self) -> None:
+        #: parallelism and completions of Jobs of which the first is greater.
+        self._spare: set[tuple[int, int]] = set()
+
+    def of_part(self, facts: Facts) -> Iterator[Case]:
+        """The cases about the objects of a part."""
+        for job in facts.jobs:
+            yield from waits(facts, job)
+            yield from _uncountable(facts, job)
+            yield from _ttl_took(facts, job)
+            yield from _pods_gone(facts, job)
+            yield from _left_alone(facts, job)
+        yield from _spare(facts, self._spare)
+        yield from _ownerless(facts)
+
+    def of_whole(self, whole: Facts) -> Iterator[Case]:
+        """The edits that were refused."""
+        return _edits(whole)
+
+    def settled(self, cases: list[Case]) -> list[Case]:
+        """The same; what several Jobs have is told with its numbers where these are the same."""
+        if len(self._spare) <= 1:
+            return cases
+        claim = "has at most as many pods as completions, not parallelism, which is greater"
+        return [replace(c, claim=claim) if c.rule is SPARE_PARALLELISM else c for c in cases]
 
 
 def waits(facts: Facts, job: Job) -> list[Case]:
@@ -436,21 +456,19 @@ def _ttl_took(facts: Facts, job: Job) -> Iterator[Case]:
         )  # fmt: skip
 
 
-def _spare(facts: Facts) -> Iterator[Case]:
-    """Jobs whose completions bound their pods; told with their numbers where these are the same."""
+def _spare(facts: Facts, pairs: set[tuple[int, int]]) -> Iterator[Case]:
+    """Jobs whose completions bound their pods, with these and the parallelism, which are noted."""
     found: defaultdict[tuple[int, int], list[Job]] = defaultdict(list)
     for job in facts.jobs:
         wanted, completions = job.spec.get("parallelism"), job.spec.get("completions")
         if isinstance(wanted, int) and isinstance(completions, int) and wanted > completions > 0:
             found[wanted, completions].append(job)
-    several = len(found) > 1
+    pairs.update(found)
     for (wanted, completions), jobs in found.items():
         claim = (
             f"has {completions} pods at most, not parallelism {wanted}: completions is "
             f"{completions}"
         )
-        if several:
-            claim = "has at most as many pods as completions, not parallelism, which is greater"
         for job in jobs:
             yield Case(
                 SPARE_PARALLELISM, job.target, claim,

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-from tracekit.answers.findings.diagnosis import Wanted, diagnose
+from tracekit.answers.findings.diagnosis import Diagnosed, Wanted
 from tracekit.answers.model import Finding
 from tracekit.answers.pauses import Pause
-from tracekit.answers.trace_model import Facts
 from tracekit.base.errors import TracekitError
 from tracekit.report.html.scope import Scope
 from tracekit.sql.session import Session
@@ -32,11 +31,11 @@ _VERDICTS = "SELECT kind, namespace, name, action, verdict FROM internal._verdic
 class About:
     """A part of one trace: what was found in it, its divergences, and its time."""
 
-    def __init__(self, session: Session, scope: Scope, facts: Facts | None) -> None:
-        """Without facts it is what can be said before the trace was judged."""
+    def __init__(self, session: Session, scope: Scope, diagnosed: Diagnosed | None) -> None:
+        """Without a diagnosis it is what can be said before the trace was judged."""
         self.session = session
         self.scope = scope
-        self.facts = facts
+        self.diagnosed = diagnosed
         #: Sentences about what is not on the page.
         self.problems = list(session.problems)
         #: When it was looked at, where that was once.
@@ -46,13 +45,13 @@ class About:
     @cached_property
     def found(self) -> list[Finding]:
         """Findings about a part of it, worst first."""
-        if self.facts is None:
+        if self.diagnosed is None:
             return []
         scope = self.scope
         wanted = Wanted(namespace=scope.namespace, times=scope.times)
         return [
             finding
-            for finding in diagnose(self.facts, wanted)
+            for finding in self.diagnosed.findings(wanted)
             if any(scope.holds(*target[:3]) for target in finding.objects)
         ]
 
@@ -79,7 +78,7 @@ class About:
     @property
     def pauses(self) -> Sequence[Pause]:
         """When no controller worked."""
-        return () if self.facts is None else self.facts.pauses
+        return () if self.diagnosed is None else self.diagnosed.around.pauses
 
     def rows(self, query: str) -> list[Row]:
         """The answer to a query; its `{where}` is the part that this is about."""
@@ -109,7 +108,7 @@ class About:
     @cached_property
     def _is_judged(self) -> bool:
         """Whether there are verdicts; a problem is told where the trace cannot be replayed."""
-        if self.facts is None:
+        if self.diagnosed is None:
             return False
         try:
             self.session.compute("verdicts")

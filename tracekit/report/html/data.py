@@ -22,7 +22,7 @@ from tracekit.report.html.happenings import happenings, writes
 from tracekit.report.html.lanes import cron_lanes, finding_row, pod_diffs
 from tracekit.report.html.narratives import Narratives
 from tracekit.report.html.scope import Key, Scope, scope_of
-from tracekit.sql.diagnosed import facts_from
+from tracekit.sql.findings import diagnosis_of
 from tracekit.sql.session import Session
 
 #: Changed fields that one report may carry, over all revisions; beyond it, diffs are left out.
@@ -67,7 +67,8 @@ def report_data(
     """Everything that the page needs, of the objects and the time that are asked for."""
     if key is None:
         session.hold("_pods", "_deletions", "attempts", "jobs")
-    about = About(session, scope_of(session, key, times or ALWAYS, namespace), facts_from(session))
+    scope = scope_of(session, key, times or ALWAYS, namespace)
+    about = About(session, scope, diagnosis_of(session))
     drawn = drawn_of(about)
     put_details(about, drawn)
     return {
@@ -103,14 +104,14 @@ def seen_of(about: About) -> Drawn:
 
 def put_details(about: About, drawn: Drawn) -> None:
     """Give each Job what stands beside the timeline once it is chosen."""
-    if about.facts is None:
+    if about.diagnosed is None:
         raise ValueError("the account of a Job needs its verdicts")
     ms, problems, jobs = about.ms, about.problems, drawn.jobs
     _attach(jobs, "history", _history(about.each, ms, problems))
     _attach(jobs, "events", _events(about.each, ms))
     _attach(jobs, "logs", _logs(about.rows, ms))
     narratives = Narratives(
-        about.session, about.facts, about.found, about.scope.jobs, drawn.conclusions, problems
+        about.session, about.diagnosed, about.found, about.scope.jobs, drawn.conclusions, problems
     )
     for job in jobs.values():
         job["account"] = narratives.of_job(job["namespace"], job["job"], ms)

@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from tracekit.answers.findings.diagnosis import Diagnosed
 from tracekit.answers.model import Finding
-from tracekit.answers.trace_model import Facts
 from tracekit.base.errors import TracekitError
 from tracekit.check.diff.forced import with_forced
 from tracekit.check.diff.trace import judge_groups
@@ -37,7 +37,7 @@ class Narratives:
     def __init__(
         self,
         session: Session,
-        facts: Facts,
+        diagnosed: Diagnosed,
         found: Sequence[Finding],
         jobs: frozenset[Key] | None,
         conclusions: Mapping[Key, str],
@@ -46,9 +46,9 @@ class Narratives:
         """`jobs` are those that the report is about; None: all. What came of each is known."""
         self._conclusions = conclusions
         self._narratives: dict[Key, Narrative] = {}
-        if facts.not_judged is None and not session.problems and session.sources:
-            order = _order(facts, found, jobs)
-            self._judge(session, facts, set(order[:MAX_ACCOUNTS]))
+        if diagnosed.around.not_judged is None and not session.problems and session.sources:
+            order = _order(diagnosed, found, jobs)
+            self._judge(session, diagnosed, set(order[:MAX_ACCOUNTS]))
             left = len(order) - len(self._narratives)
             if self._narratives and left > 0:
                 problems.append(
@@ -70,9 +70,9 @@ class Narratives:
             "closing": narrative.closing,
         }
 
-    def _judge(self, session: Session, facts: Facts, wanted: set[Key]) -> None:
+    def _judge(self, session: Session, diagnosed: Diagnosed, wanted: set[Key]) -> None:
         about: dict[Key, list[Judgement]] = {}
-        for judgement in facts.judgements.naming(wanted):
+        for judgement in diagnosed.around.judgements.naming(wanted):
             where = judgement.object
             name = where.name if where.kind == "Job" else judgement.subject
             about.setdefault((where.namespace, name), []).append(judgement)
@@ -99,13 +99,15 @@ class Narratives:
             self._narratives[key] = narrative
 
 
-def _order(facts: Facts, found: Sequence[Finding], jobs: frozenset[Key] | None) -> list[Key]:
+def _order(
+    diagnosed: Diagnosed, found: Sequence[Finding], jobs: frozenset[Key] | None
+) -> list[Key]:
     """The Jobs whose accounts are told: those of findings, then those that failed, then others."""
     order: dict[Key, None] = {}
     for finding in found:
         for target in finding.objects:
             if target.kind == "Job":
                 order[target.namespace, target.name] = None
-    for job in sorted(facts.jobs, key=lambda j: (j.failure is None, j.created_ns)):
+    for job in sorted(diagnosed.jobs, key=lambda j: (not j.has_failed, j.created_ns)):
         order[job.namespace, job.name] = None
     return [key for key in order if jobs is None or key in jobs]

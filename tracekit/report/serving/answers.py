@@ -13,8 +13,8 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tracekit.answers.findings.diagnosis import Diagnosed
 from tracekit.answers.model import Severity
-from tracekit.answers.trace_model import Facts
 from tracekit.base.errors import UsageError
 from tracekit.base.time_input import ALWAYS, TimeRange
 from tracekit.report.html.about import About
@@ -29,7 +29,7 @@ from tracekit.report.html.happenings import MAX_AT_ONCE, happenings_within, look
 from tracekit.report.html.lanes import pod_diffs
 from tracekit.report.html.packed import details_of, drawn
 from tracekit.report.html.scope import Key, Scope, scope_of
-from tracekit.sql.diagnosed import facts_from
+from tracekit.sql.findings import diagnosis_of
 from tracekit.sql.session import Session
 
 #: So many Jobs one page has; those in trouble come first.
@@ -83,7 +83,7 @@ class Answers:
         self._session = session
         self._key = key
         self._all = scope_of(session, key, times, namespace)
-        self._facts: Facts | None = None
+        self._diagnosed: Diagnosed | None = None
         self._whole = About(session, self._all, None)
         self._troubled: list[str] = []
         #: By what it is about: since when its times are counted, and what is drawn.
@@ -92,14 +92,14 @@ class Answers:
     @property
     def is_judged(self) -> bool:
         """Whether findings and verdicts are there."""
-        return self._facts is not None
+        return self._diagnosed is not None
 
     def judge(self) -> None:
         """Judge the trace, which takes most of the time; once."""
         if self.is_judged:
             return
-        facts = facts_from(self._session)
-        self._whole = About(self._session, self._all, facts)
+        found = diagnosis_of(self._session)
+        self._whole = About(self._session, self._all, found)
         named = [
             f"{target.namespace}/{target.name}"
             for finding in self._whole.found
@@ -109,7 +109,7 @@ class Answers:
         self._troubled = list(dict.fromkeys(named))
         # From here on a page tells of them: everything else that it tells is there.
         _ = self._whole.judged, self._whole.divergent
-        self._facts = facts
+        self._diagnosed = found
 
     def page(self, asked: Mapping[str, str]) -> dict[str, Any]:
         """The data of a page, without details."""
@@ -123,11 +123,13 @@ class Answers:
         totals = self._rows(_TOTALS, within, question)
         count = sum(row["jobs"] for row in totals)
         scope = within
-        whole = self._whole if within == self._all else About(self._session, within, self._facts)
+        whole = (
+            self._whole if within == self._all else About(self._session, within, self._diagnosed)
+        )
         if question.outcome or question.words or count > MAX_JOBS:
             first = self._rows(_FIRST, within, question, troubled=self._troubled, most=MAX_JOBS)
             scope = replace(within, jobs=frozenset((r["namespace"], r["job"]) for r in first))
-        about = About(self._session, scope, self._facts)
+        about = About(self._session, scope, self._diagnosed)
         # What was found tells of Jobs that are not here, too.
         about.found, about.divergent, about.judged = whole.found, whole.divergent, whole.judged
         found = self._drawn_of(about)
@@ -154,7 +156,7 @@ class Answers:
             return None
         key: Key = (rows[0]["namespace"], rows[0]["job"])
         scope = Scope(frozenset([key]), frozenset(), self._all.times)
-        about = About(self._session, scope, self._facts)
+        about = About(self._session, scope, self._diagnosed)
         about.start_ns = int(asked.get("start") or about.start_ns)
         about.found = self._whole.found
         window = self._seen_before(about, key, asked["uid"]) or seen_of(about)

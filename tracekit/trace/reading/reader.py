@@ -194,6 +194,8 @@ class TraceReader:
         namespace: str | None = None,
         job: str | None = None,
         keys: Keys | None = None,
+        streams: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
         last_seq: int | None = None,
     ) -> Iterator[Group]:
         """All rows by (namespace, job), each group sorted by (revision, position).
@@ -202,7 +204,14 @@ class TraceReader:
         is bounded by the largest group, not by the trace.
         """
         try:
-            only = Selection(namespace, job, last_seq=last_seq, keys=keys)
+            only = Selection(
+                namespace,
+                job,
+                streams=None if streams is None else tuple(streams),
+                types=None if types is None else tuple(types),
+                last_seq=last_seq,
+                keys=keys,
+            )
             yield from iterate_groups(self._files, columns, only)
         except DamageError as error:
             raise TraceFormatError(
