@@ -70,6 +70,8 @@ class Engine:
         self._cross_keys: tuple[CrossKeyTiming, ...] = ()
         self._executor = executor
         self._place = place
+        #: Jobs of the sample, where it was searched just now and the record fits the rules.
+        self._sampled: list[KeyJudgement] = []
 
     @cached_property
     def run_context(self) -> RunContext:

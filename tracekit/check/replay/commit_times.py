@@ -517,8 +517,9 @@ def _merged(spans: list[tuple[JudgedNs, JudgedNs]]) -> Iterator[tuple[JudgedNs, 
 def _on_clock(rows: Arrivals, clock: RecorderClock) -> array[int]:
     """When each row came, on the clock that is judged on."""
     result, epochs = rows.recv_ns[:], clock.epochs
-    firsts = [0, *(bisect_left(rows.seq, epoch.from_seq) for epoch in epochs[1:])]
-    for epoch, first, end in zip(epochs, firsts, [*firsts[1:], len(rows)], strict=True):
+    firsts = [bisect_left(rows.seq, epoch.from_seq) if place else 0
+              for place, epoch in enumerate(epochs)]  # fmt: skip
+    for epoch, first, end in zip(epochs, firsts, [*firsts[1:], len(rows)], strict=bool(epochs)):
         if epoch.ahead_ns:
             result[first:end] = array("q", [ns - epoch.ahead_ns for ns in result[first:end]])
     return result
