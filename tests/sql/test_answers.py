@@ -82,9 +82,12 @@ def test_the_view_causes_has_what_each_cause_cost_and_whose_doing_it_was(tmp_pat
         "SELECT job, wasted_pod_s FROM wasted_pods WHERE outcome = 'Failed'"
     ).to_pylist()
     session.close()
+    victims = {id(victim.cases) for finding in findings for victim in finding.victims}
+    assert len(victims) >= 5
     assert [(row["rank"], row["id"], row["severity"], row["cause"]) for row in rows] == [
-        (rank, f.id, f.severity.value, f.claim) for rank, f in enumerate(findings, 1)
-    ]
+        (rank, f.id, f.severity.value, f.claim)
+        for rank, f in enumerate(findings, 1) if id(f.cases) not in victims
+    ]  # fmt: skip
     assert sum(row["failed_jobs"] for row in rows) == failed
     of = {(row["id"], row["name"]): row for row in rows}
     evicted = of["TK403", "evicted"]
