@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from tracekit.base.kube.field_changes import FieldChange, shown
 from tracekit.base.time_input import ALWAYS, TimeRange
+from tracekit.check.diff.cron_ticks import NEVER_DUE
 from tracekit.sql.edits import Edit, edits_of
 from tracekit.sql.session import Session
 
@@ -68,7 +69,7 @@ FROM (
 ) WHERE {within}
 """
 _TICKS: Final = """
-SELECT epoch_ns(due_at) AS at_ns, namespace, cronjob, outcome, why
+SELECT epoch_ns(due_at) AS at_ns, namespace, cronjob, outcome, policy, why
 FROM cron_ticks WHERE outcome NOT IN ('started', 'pending') AND {within}
 """
 _JOBS: Final = """
@@ -243,7 +244,8 @@ def _phase(row: dict[str, Any]) -> Happening:
 def _tick(row: dict[str, Any]) -> Happening:
     return Happening(
         row["at_ns"], "CronJob", row["namespace"], row["cronjob"],
-        f"due, not started ({row['outcome']}): {row['why']}",
+        f"never due: {row['why']}" if row["policy"] == NEVER_DUE
+        else f"due, not started ({row['outcome']}): {row['why']}",
         is_trouble=row["outcome"] != "suspended", cronjob=row["cronjob"],
     )  # fmt: skip
 

@@ -21,6 +21,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct, field
 
 from tracekit.base.coverage import Coverage
+from tracekit.base.cron.schedule import EverySchedule
 from tracekit.base.durations import span
 from tracekit.base.kube.cronjob_views import CronJobView
 from tracekit.base.kube.timestamps import NS_PER_S, parse_rfc3339
@@ -40,6 +41,8 @@ TICKS_A_ROW: Final = 100
 UNLISTED: Final = "unlisted"
 #: Of a time at which Jobs or CronJobs were not seen.
 UNSEEN: Final = "gap"
+#: Of times of a schedule that by the rules can never be due.
+NEVER_DUE: Final = "never-due"
 _MINUTE_NS: Final = 60 * NS_PER_S
 #: Numbers at the end of a Job's name above this are seconds, below it minutes.
 _SECONDS_FROM: Final = 1_000_000_000
@@ -320,7 +323,8 @@ class _CronJob:
         if rule.policy == "Forbid" and running:
             why = f"{', '.join(running)} still ran, and concurrencyPolicy is Forbid"
             return _Fate("skipped", "Forbid", why)
-        return self._deleted_before_it_came(at_ns) or self._missed(at_ns, rule, later)
+        known = self._deleted_before_it_came(at_ns) or self._never_due(rule)
+        return known or self._missed(at_ns, rule, later)
 
     def _unseen(self, at_ns: int) -> str:
         """Why a Job of that time need not have been seen; empty if it must have been."""
@@ -329,6 +333,21 @@ class _CronJob:
             if place < len(holes) and holes[place][0] <= at_ns + END_SLACK_NS:
                 return self.around.coverage.why(stream, self.key[0], at_ns)
         return ""
+
+    def _never_due(self, rule: _Rule) -> _Fate | None:
+        """No time of its schedule is ever due by the rules."""
+        if rule.deadline_ns is None:
+            return None
+        schedule, seconds = self.runner.schedule(rule.cron_job), rule.deadline_ns // NS_PER_S
+        why = "startingDeadlineSeconds is 0: no time lies in such a window"
+        if seconds:
+            if not isinstance(schedule, EverySchedule) or seconds >= schedule.delay_s:
+                return None
+            why = (
+                f"it counts from the beginning of startingDeadlineSeconds ({seconds} s), which is "
+                "shorter than its interval: its next time always lies ahead"
+            )
+        return _Fate("missed", NEVER_DUE, why)
 
     def _missed(self, at_ns: int, rule: _Rule, later: StartedJob | None) -> _Fate:
         pause = self.around.pause_at(at_ns)

@@ -9,7 +9,7 @@
 --@ policy | what decided, as in `cron_ticks` | nothing in the record explains it
 --@ why | the same in words, with the numbers | never
 --= outcome | skipped, suspended, missed, unknown
---= policy | Forbid, Replace, suspend, startingDeadlineSeconds, most-recent-only, no-leader, too-many-missed, name-taken, gap
+--= policy | Forbid, Replace, suspend, startingDeadlineSeconds, most-recent-only, no-leader, too-many-missed, never-due, name-taken, gap
 CREATE VIEW missed_ticks AS
 SELECT trace, namespace, cronjob, cronjob_uid, due_at, outcome, policy, why
 FROM cron_ticks
