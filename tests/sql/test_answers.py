@@ -91,7 +91,7 @@ def test_the_view_causes_has_what_each_cause_cost_and_whose_doing_it_was(tmp_pat
     assert sum(row["failed_jobs"] for row in rows) == failed
     of = {(row["id"], row["name"]): row for row in rows}
     evicted = of["TK403", "evicted"]
-    assert evicted["actor"] == "the kubelet"
+    assert evicted["actor"] == "kubelet"
     assert evicted["lost_pod_s"] == pytest.approx(
         next(row["wasted_pod_s"] for row in wasted if row["job"] == "evicted"), abs=0.01
     )

@@ -570,3 +570,94 @@ def test_a_value_that_a_column_never_has_is_refused(session_of, query, said) -> 
 )  # fmt: skip
 def test_what_may_be_the_querys_own_is_let_through(session_of, query) -> None:
     session_of("v1.36.3-all").table(query)
+
+
+TRACKING = "batch.kubernetes.io/job-tracking"
+
+
+def _waited(log: list[dict[str, Any]]) -> Iterator[tuple[int, int | None]]:
+    """When a Job waited for its first status, or an ended pod to be counted: by the raw lines."""
+    jobs, pods = {}, {}
+    for row in log:
+        if row["resource"] not in ("jobs", "pods") or row["type"] not in (
+            "LIST", "ADDED", "MODIFIED", "DELETED",
+        ):  # fmt: skip
+            continue
+        obj = row["object"]
+        kept = jobs if row["resource"] == "jobs" else pods
+        kept.setdefault(obj["metadata"]["uid"], []).append((row["recv"], row["type"], obj))
+    over: dict[str, int] = {}
+    for uid, states in jobs.items():
+        at, kind, first = states[0]
+        served = next(
+            (a for a, k, o in states if k == "DELETED" or o["status"].get("startTime")), None
+        )
+        ends = [
+            a for a, k, o in states
+            if k == "DELETED" or "deletionTimestamp" in o["metadata"] or finished(o)
+        ]  # fmt: skip
+        over[uid] = min(ends, default=1 << 62)
+        if kind == "ADDED" and not first["spec"].get("suspend"):
+            yield at, served
+    for states in pods.values():
+        owner = next((o["uid"] for o in states[0][2]["metadata"].get("ownerReferences", [])), "")
+        for place, (at, kind, pod) in enumerate(states):
+            held = TRACKING in pod["metadata"].get("finalizers", [])
+            ended = pod["status"].get("phase") in ("Succeeded", "Failed")
+            if ended and held and kind not in ("DELETED", "LIST"):
+                freed = (
+                    a for a, k, o in states[place + 1:]
+                    if k == "DELETED" or TRACKING not in o["metadata"].get("finalizers", [])
+                )  # fmt: skip
+                if owner in over and at < over[owner]:
+                    yield at, next(freed, None)
+                break
+
+
+@pytest.mark.parametrize("name", ["v1.36.3-troubles", "v1.36.3-churn7"])
+def test_the_backlog_is_the_curve_of_what_waited(name: str, session_of: SessionOf) -> None:
+    log = list(json_lines(TRACES / name / "watch.jsonl.zst"))
+    end_ns = max(row["recv"] for row in log if row.get("recv"))
+    waits = [(a, end_ns if b is None else b) for a, b in _waited(log)]
+    session = session_of(name)
+    found = rows(session, "FROM backlog")
+    assert sum(r["waiting"] * r["seconds"] for r in found) == pytest.approx(
+        sum(seconds(until, since) for since, until in waits), rel=1e-3
+    )
+    for row in found[:: max(1, len(found) // 40)]:
+        middle = (ns_of(row["from_at"]) + ns_of(row["until_at"])) // 2
+        assert row["waiting"] == sum(since <= middle < until for since, until in waits)
+        assert row["waiting"] == row["jobs"] + row["pods"]
+
+
+@pytest.mark.parametrize("name", ["v1.36.3-all", "v1.37.1-all"])
+def test_lost_work_is_what_pods_of_an_index_held_for_nothing(
+    name: str, session_of: SessionOf
+) -> None:
+    session = session_of(name)
+    found = rows(session, "FROM lost_work")
+    of_jobs: Counter[str] = Counter()
+    for row in found:
+        of_jobs[row["job_uid"]] += row["disrupted_s"] + row["failed_s"] + row["cut_off_s"]
+    wasted = {
+        row["job_uid"]: row["failed_pod_s"] + row["deleted_pod_s"]
+        for row in rows(session, "FROM wasted_pods")
+    }
+    assert {uid: s for uid, s in of_jobs.items() if s} == pytest.approx(
+        {uid: s for uid, s in wasted.items() if s}
+    )
+    raw = walk(name)
+    disrupted: Counter[tuple[str, int | None]] = Counter()
+    for pod in raw.pods.values():
+        last = pod.object
+        index = (
+            last["metadata"].get("annotations", {}).get("batch.kubernetes.io/job-completion-index")
+        )
+        conditions = last["status"].get("conditions", [])
+        if pod.job in raw.jobs and any(
+            c["type"] == "DisruptionTarget" and c["status"] == "True" for c in conditions
+        ):
+            disrupted[pod.job, None if index is None else int(index)] += 1
+    assert disrupted
+    told = {(row["job_uid"], row["index"]): row["disrupted"] for row in found}
+    assert all(told.get(key, 0) >= count for key, count in disrupted.items()), disrupted

@@ -17,6 +17,7 @@ from importlib.resources import files
 
 from msgspec import Struct
 
+from tracekit.base.kube.actors import DISRUPTERS
 from tracekit.sql.status_columns import with_status_columns
 from tracekit.trace.format.schema import COLUMNS
 
@@ -28,8 +29,8 @@ VIEWS = (
     # Each the answer to one question of a postmortem.
     "failures", "latency", "latency_shares", "start_latency", "missed_ticks", "backoffs", "retries",
     "accounting", "controller_lag", "deletions", "node_pods", "count_jumps", "job_concurrency",
-    "wasted_pods", "costs", "outliving_pods", "last_success", "findings", "causes", "endings",
-    "waits",
+    "wasted_pods", "lost_work", "backlog", "costs", "outliving_pods", "last_success", "findings",
+    "causes", "endings", "waits",
 )  # fmt: skip
 
 #: Views that others are made of, some of them several times over.
@@ -143,7 +144,13 @@ def job_columns() -> tuple[str, ...]:
 
 def macro_scripts() -> tuple[str, str]:
     """The macros that the views need, and those that need the views."""
-    return _read("macros", "base"), _read("macros", "questions")
+    return f"{_read('macros', 'base')}\n{_disrupter()}", _read("macros", "questions")
+
+
+def _disrupter() -> str:
+    """The macro that says who ended a pod, by the reason of its disruption."""
+    cases = " ".join(f"WHEN '{reason}' THEN '{who}'" for reason, who in DISRUPTERS.items())
+    return f"CREATE MACRO disrupter(reason) AS (CASE reason {cases} END);"
 
 
 def parts_for(query: str) -> tuple[str, ...]:

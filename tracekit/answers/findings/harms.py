@@ -14,22 +14,11 @@ from msgspec.structs import replace
 from tracekit.answers.harm import Harm, Loss
 from tracekit.answers.model import Case, Family, Finding, Target
 from tracekit.answers.trace_model import Facts, Job, Pod
+from tracekit.base.kube.actors import DISRUPTERS
 from tracekit.base.kube.timestamps import NS_PER_S
 
 #: What findings are ordered by.
 Key = tuple[Any, ...]
-#: Who ends a pod with the condition DisruptionTarget, by its reason.
-#: Upstream: staging/src/k8s.io/api/core/v1/types.go, and the scheduler's preemption.
-_DISRUPTERS: Final = {
-    "PreemptionByScheduler": "the scheduler",
-    "DeletionByTaintManager": "the taint manager",
-    "EvictionByEvictionAPI": "the eviction API",
-    "DeletionByPodGC": "the pod garbage collector",
-    "TerminationByKubelet": "the kubelet",
-    "NodeShutdown": "the kubelet",
-    "Evicted": "the kubelet",
-    "Preempting": "the kubelet",
-}
 
 
 def weighed(facts: Facts, cases: Iterable[Case]) -> Iterator[Case]:
@@ -87,7 +76,7 @@ def _actor(facts: Facts, case: Case) -> str | None:
     suspension = facts.suspended_by.get(case.target.uid)
     if case.rule.id in ("TK305", "TK413") and suspension is not None:
         return suspension.who
-    return _DISRUPTERS.get(str(evidence.get("pod_reason") or ""))
+    return DISRUPTERS.get(str(evidence.get("pod_reason") or ""))
 
 
 #### Causes and what follows from them ####

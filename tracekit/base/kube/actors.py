@@ -10,9 +10,29 @@ k8s.io/controller-manager/pkg/clientbuilder.
 
 from __future__ import annotations
 
+from typing import Final
+
+#: Ends pods, and deletes none that others did not.
+KUBELET: Final = "kubelet"
 _SERVICE_ACCOUNT = "system:serviceaccount:kube-system:"
 _MANAGER_USERS = frozenset({"system:kube-controller-manager"})
 _MANAGER_AGENTS = ("kube-controller-manager/", "hyperkube/", "k3s/", "rke2/", "kubelite/")
+
+#: Who ends a pod, by the reason of its condition DisruptionTarget, its status or an Event.
+#: Upstream: staging/src/k8s.io/api/core/v1/types.go, the scheduler's preemption, and the Events of
+#: the scheduler (Preempted) and of the taint manager before conditions came.
+DISRUPTERS: Final = {
+    "PreemptionByScheduler": "kube-scheduler",
+    "Preempted": "kube-scheduler",
+    "DeletionByTaintManager": "taint-eviction-controller",
+    "TaintManagerEviction": "taint-eviction-controller",
+    "EvictionByEvictionAPI": "eviction",
+    "DeletionByPodGC": "pod-garbage-collector",
+    "TerminationByKubelet": KUBELET,
+    "NodeShutdown": KUBELET,
+    "Evicted": KUBELET,
+    "Preempting": KUBELET,
+}
 
 
 def controller_of(user: str | None, agent: str | None) -> str | None:

@@ -40,8 +40,7 @@ told AS (
 -- What old releases say with an Event, for there is no condition.
 disruptions AS (
   SELECT trace, involved_uid AS uid,
-         arg_min(CASE reason WHEN 'Preempted' THEN 'kube-scheduler' ELSE 'taint-eviction-controller' END, recv_ns)
-           AS disrupted_by,
+         arg_min(disrupter(reason), recv_ns) AS disrupted_by,
          arg_min(reason, recv_ns) AS event_reason
   FROM internal._rows
   WHERE stream = 'events' AND involved_kind = 'Pod' AND reason IN ('Preempted', 'TaintManagerEviction')
@@ -137,10 +136,8 @@ judged AS (
          CASE
            WHEN audited <> 'user' THEN audited
            WHEN audited IS NULL AND component IS NOT NULL THEN component
-           WHEN disruption = 'EvictionByEvictionAPI' THEN 'eviction'
-           WHEN disruption = 'PreemptionByScheduler' THEN 'kube-scheduler'
-           WHEN disruption = 'DeletionByTaintManager' THEN 'taint-eviction-controller'
-           WHEN disruption = 'DeletionByPodGC' THEN 'pod-garbage-collector'
+           -- The kubelet ends pods, and deletes none.
+           WHEN nullif(disrupter(disruption), 'kubelet') IS NOT NULL THEN disrupter(disruption)
            WHEN disrupted_by IS NOT NULL THEN disrupted_by
            WHEN audited IS NOT NULL THEN audited
            WHEN owner_gone THEN 'garbage-collector'
