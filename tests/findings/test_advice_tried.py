@@ -73,6 +73,7 @@ EXIT_3 = world({"backoffLimit": 2}, {"run": "1s", "exit": 3})
 TOO_SHORT = world({"activeDeadlineSeconds": 20}, {"run": "40s"})
 GONE = world({"ttlSecondsAfterFinished": 5, "backoffLimit": 0}, {"run": "1s", "exit": 1})
 HUNG = cron("Forbid", {}, {"run": None})
+PILED_UP = cron("Allow", {}, {"run": "200s"})
 CUT = cron("Replace", {}, {"run": "90s"})
 QUOTA = {**world({}, {"run": "2s"}), "faults": {"podQuota": {"app": 0}}}
 FAIL_JOB = {"rules": [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [3]}}]}
@@ -105,8 +106,11 @@ TRIED = {
     "replaced before they end": Tried(
         CUT, "TK313", "concurrencyPolicy Forbid", cron("Forbid", {}, {"run": "90s"}),
         lambda trace: count(trace, "SELECT count(*) FROM jobs WHERE outcome = 'Complete'") > 0),
+    "runs that pile up": Tried(
+        PILED_UP, "TK318", '"concurrencyPolicy":"Forbid"', cron("Forbid", {}, {"run": "200s"}),
+        lambda trace: count(trace, "SELECT count(*) FROM jobs WHERE outcome = 'Running'") <= 1),
     "a quota": Tried(
-        QUOTA, "TK405", "Free the quota or raise it",
+        QUOTA, "TK405", "Raise the quota's hard limit",
         {**QUOTA, "faults": {"podQuota": {"app": 1}}}, completed),
 }  # fmt: skip
 

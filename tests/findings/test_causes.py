@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from types import SimpleNamespace
 
 import pytest
 from msgspec.structs import replace
 
+from tests.findings.conftest import Traces
 from tracekit.answers.findings.advice import advice
 from tracekit.answers.findings.controllers import BACKLOG, LEADER
 from tracekit.answers.findings.cronjobs import NO_LEADER, NOT_STARTED
 from tracekit.answers.findings.diagnosis import grouped
 from tracekit.answers.findings.failures import failures_sentence
-from tracekit.answers.findings.job_failures import EXITED, OTHERWISE, REFUSED
+from tracekit.answers.findings.job_failures import EXITED, OTHERWISE
 from tracekit.answers.findings.jobs import NOT_BEGUN, SUSPENDED
 from tracekit.answers.findings.overruns import OVERRUN
+from tracekit.answers.findings.refused_pods import REFUSED
 from tracekit.answers.harm import Harm
 from tracekit.answers.model import Case, Severity, Target
 from tracekit.answers.tables import finding_rows, wait_rows
 from tracekit.answers.words import agreeing, of_several
+from tracekit.api.trace import Trace
+from tracekit.sql.session import Session
+from tracekit.sql.timeline import timeline_of
 
 
 def case(rule, name, claim, **more):
@@ -167,3 +173,46 @@ def test_each_row_advises_about_its_own_object() -> None:
         assert [(row["name"], row["advice"].split(" -p")[0]) for row in rows] == [
             ("a", "kubectl patch job -n ns a"), ("b", "kubectl patch job -n ns b"),
         ]  # fmt: skip
+
+
+_FAILURES = {*(f"TK{number}" for number in range(401, 411)), "TK422", "TK427"}
+
+
+@pytest.mark.parametrize("name", ["v1.36.3-all", "v1.36.3-churn7", "incidents/failed-pods-vanish"])
+def test_why_a_job_failed_is_one_finding(name: str, traces: Traces) -> None:
+    """What else is said of the same failure stands beneath it, or is part of it."""
+    roots: dict[Target, list[str]] = {}
+    for finding in traces.findings(name):
+        for case in finding.cases:
+            if finding.id in _FAILURES and case.cause is None:
+                roots.setdefault(case.target, []).append(finding.id)
+    assert [(target, ids) for target, ids in roots.items() if len(ids) > 1] == []
+    assert roots
+
+
+def test_the_timeline_says_of_a_schedule_that_is_never_due_what_diagnose_says(
+    traces: Traces,
+) -> None:
+    name = "v1.36.3-troubles"
+    never = {c.target.name for f in traces.findings(name) if f.id == "TK308" for c in f.cases}
+    with closing(Session([traces.path(name)])) as session:
+        ticks = session.table(
+            "SELECT cronjob, policy FROM cron_ticks WHERE outcome = 'missed'"
+        ).to_pylist()
+        said = [h.what for h in timeline_of(session) if h.kind == "CronJob" and h.name in never]
+    assert {t["policy"] for t in ticks if t["cronjob"] in never} == {"never-due"}
+    assert any(what.startswith("never due: ") for what in said)
+    assert not any(what.startswith("due, not started (missed)") for what in said)
+
+
+def test_explain_knows_that_the_controller_was_behind(traces: Traces) -> None:
+    """One Job's rows do not tell it: those of all Jobs are asked where something hangs on it."""
+    name = "v1.27.4-churn606"
+    behind = [
+        c for f in traces.findings(name) for c in f.cases if c.cause is BACKLOG and f.id == "TK424"
+    ]
+    assert behind
+    trace = Trace(str(traces.path(name)))
+    for case in behind:
+        found = trace.explain(case.target.name, namespace=case.target.namespace).findings
+        assert f"{case.target}: {case.claim}" in [f["text"] for f in found]

@@ -88,7 +88,8 @@ OF_TEXT = {"TK443", "TK444", "TK445", "TK446", "TK908"}
 #: Shown by tests/findings/test_reports.py and test_release_bugs.py on situations out of public
 #: reports.
 REPORTED = {
-    "TK209", "TK210", "TK211", "TK212", "TK312", "TK313", "TK314", "TK315", "TK316", "TK317", *(f"TK{number}" for number in range(428, 443)), "TK447",
+    "TK209", "TK210", "TK211", "TK212", "TK312", "TK313", "TK314", "TK315", "TK316", "TK317", "TK318",
+    *(f"TK{number}" for number in range(428, 443)), "TK447",
 }  # fmt: skip
 
 

@@ -70,7 +70,7 @@ def test_an_audit_log_without_events_tells_why_no_pod_came(tmp_path: Path) -> No
         for case in finding.cases
         if finding.id == "TK405" and case.target.name == "never-admitted"
     ]
-    assert "exceeded quota" in told.claim
+    assert "more than its quota has in all (pods 1, it has 0)" in told.claim
     assert told.todo is not None
     assert "quota" in told.todo
 

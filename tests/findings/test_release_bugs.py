@@ -23,6 +23,7 @@ from tracekit.sql.findings import findings_of
 from tracekit.sql.session import Session
 from tracekit.versions.era import Era
 from tracekit.versions.gates import Gate
+from tracekit.versions.release import Release
 from tracekit.versions.release_bugs import BUGS, Bug, bugs_of
 from tracekit.versions.version import KubeVersion
 
@@ -142,7 +143,7 @@ def recreated(version: str, phase: str, pod_s: int, end_s: int) -> Facts:
     era = Era.resolve(version)
     return facts_of(
         keyed(rows), ticks=(), judgements=Listed(), not_judged=None, gaps=(), streams={}, problems=(),
-        generation=Generation.GEN3, bugs=bugs_of(era),
+        generation=Generation.GEN3, release=Release.of(era),
     )  # fmt: skip
 
 

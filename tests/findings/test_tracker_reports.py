@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from tests.findings.test_public_reports import (
     LOOK,
+    NO_PODS,
     RUNNING,
     UID,
     Object,
@@ -18,10 +19,14 @@ from tests.findings.test_public_reports import (
     container,
     cron,
     disrupted,
+    ended,
+    event,
+    failed,
     job,
     of_cron,
     pod,
     unschedulable,
+    waiting,
 )
 from tracekit.cli.import_ import import_
 from tracekit.report.findings import text_lines
@@ -54,6 +59,61 @@ def runs(count: int) -> list[Object]:
     return found
 
 
+def crowd(count: int, state: Object = RUNNING) -> list[Object]:
+    """Runs of a CronJob, one each five minutes, each with a pod."""
+    found = []
+    for number in range(count):
+        name, uid, when = f"tick-{29630000 + 5 * number}", f"r-{number}", at(f"09:{5 * number:02}")
+        run = job(name=name, uid=uid, creationTimestamp=when, ownerReferences=[CRON_OWNER])
+        work = pod("Running" if state is RUNNING else "Pending", container("main", state))
+        work["metadata"].update(name=f"{name}-a", uid=f"q-{number}", creationTimestamp=when)
+        work["metadata"]["ownerReferences"][0].update(name=name, uid=uid)
+        work["metadata"]["labels"] = {UID: uid, "batch.kubernetes.io/job-name": name}
+        found += [run, work]
+    return found
+
+
+def allowing(active: int = 0) -> Object:
+    named = [{"apiVersion": "batch/v1", "kind": "Job", "name": f"tick-{n}", "namespace": "app",
+              "uid": f"r-{n}"} for n in range(active)]  # fmt: skip
+    status = {"lastScheduleTime": at("09:55"), **({"active": named} if named else {})}
+    return cron({"concurrencyPolicy": "Allow"}, status)
+
+
+SAFE = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
+
+
+def scaled_down(
+    name: str,
+    uid: str,
+    reason: str = "ScaleDown",
+    message: str = "deleting pod for node scale down",
+) -> Object:
+    """An autoscaler's Event about a pod."""
+    return event("Pod", reason, message) | {
+        "involvedObject": {"kind": "Pod", "name": name, "namespace": "app", "uid": uid}}  # fmt: skip
+
+
+def annotated(found: Object, annotations: Object, *, of_pods: bool) -> Object:
+    meta = found["spec"]["template"]["metadata"] if of_pods else found["metadata"]
+    meta["annotations"] = annotations
+    return found
+
+
+def side_by_side(count: int) -> list[Object]:
+    """A Job with two pods at a time and backoffLimit 3, of which all failed."""
+    found = failed()
+    found["spec"].update(parallelism=2, completions=2, backoffLimit=3)
+    found["status"]["failed"] = count
+    pods = [
+        pod("Failed", container("main", ended(1)), meta={
+            "name": f"work-{n}", "uid": f"p-{n}", "creationTimestamp": at(f"09:0{n // 2}"),
+            "finalizers": []})
+        for n in range(1, count + 1)
+    ]  # fmt: skip
+    return [found, *pods]
+
+
 def second(**meta: Any) -> Object:
     return pod("Running", container("main", RUNNING), meta={
         "name": "work-b", "uid": "p-2", "creationTimestamp": at("09:03"), **meta})  # fmt: skip
@@ -82,6 +142,104 @@ ASKED: dict[str, tuple[list[Object], str, tuple[str, ...], tuple[str, ...]]] = {
         [cron(), of_cron("FailedCreate", "jobs.batch is forbidden: exceeded quota: q, requested: "
                          "count/jobs.batch=1, used: count/jobs.batch=4")],
         "v1.27.4", ("TK315", "exceeded quota", "11 times due"), ()),
+    "karmada#527, a CronJob of an exported Job": (
+        [cron({"jobTemplate": {"spec": {"template": {
+            "metadata": {"labels": {"controller-uid": "7ade", "job-name": "pi"}},
+            "spec": {"restartPolicy": "Never", "containers": [{"name": "m", "image": "i:1"}]}}}}})],
+        "v1.33.4", ("ERROR TK317", "each of its Jobs must be refused (422)",
+                    "spec.template.metadata.labels[controller-uid]: '7ade' is not the uid",
+                    "kubectl edit cronjob -n app tick", "11 times due"), ()),
+    "prefixed labels, which 1.26 does not ask for": (
+        [cron({"jobTemplate": {"spec": {"template": {
+            "metadata": {"labels": {"batch.kubernetes.io/job-name": "pi"}}, "spec": {}}}}})],
+        "v1.26.4", ("TK315",), ("TK317",)),
+    "a label of the jobTemplate that is none": (
+        [cron({"jobTemplate": {"metadata": {"labels": {"team": "a b"}}, "spec": {}}})],
+        "v1.33.4", ("TK317", "metadata.labels[team]: 'a b' is no valid label value"), ()),
+    "a Job that is refused at each tick": (
+        [cron(), of_cron("FailedCreate", 'Error creating job: Job.batch "tick-29630005" is invalid: '
+                         "[spec.template.spec.containers[0].resources.requests: Invalid value: "
+                         '"2": must be less than or equal to cpu limit of 1, spec.x: Required '
+                         "value]")],
+        "v1.33.4", ("ERROR TK317", "its Jobs are refused (422): spec.template.spec.containers[0]",
+                    "must be less than or equal to cpu limit of 1 Event, ", "11 times due"), ()),
+    "a JobSet whose Jobs are refused": (
+        [job(), event("Job", "JobCreationFailed", 'Job.batch "train-0" is invalid: spec.template.'
+                      "spec.containers[0].image: Required value") | {"involvedObject": {
+                          "kind": "JobSet", "name": "train", "namespace": "app", "uid": "s-1"}}],
+        "v1.33.4", ("ERROR TK317 JobSet app/train", "containers[0].image: Required value"), ()),
+    "a quota that one pod is too great for": (
+        [job(None, NO_PODS), event("Job", "FailedCreate", 'Error creating: pods "work-x" is '
+            "forbidden: exceeded quota: team, requested: requests.cpu=500m,requests.memory=8Gi, "
+            "used: requests.cpu=0,requests.memory=0, limited: requests.cpu=4,"
+            "requests.memory=4096Mi")],
+        "v1.33.4", ("TK405", "one pod asks for more than its quota has in all",
+                    "(requests.memory 8Gi, it has 4096Mi)", "does not help"), ("Free the quota or",)),
+    "a quota that is used up": (
+        [job(None, NO_PODS), event("Job", "FailedCreate", 'Error creating: pods "work-x" is '
+            "forbidden: exceeded quota: team, requested: requests.memory=4Gi, used: "
+            "requests.memory=1Gi, limited: requests.memory=4Gi")],
+        "v1.33.4", ("TK405", "Free the quota or"), ("in all",)),
+    "a LimitRange": (
+        [job(None, NO_PODS), event("Job", "FailedCreate", 'Error creating: pods "work-x" is '
+            "forbidden: maximum memory usage per Container is 1Gi, but limit is 2Gi")],
+        "v1.33.4", ("TK405", "it can never be admitted", "kubectl describe limitrange"), ()),
+    "autoscaler#7095, buildkite/agent-stack-k8s#235": (
+        [failed(), disrupted("EvictionByEvictionAPI"), scaled_down("work-a", "p-1")],
+        "v1.28.3", ("TK403", "the cluster autoscaler took work-a off its node (Event ScaleDown",
+                    'Set cluster-autoscaler.kubernetes.io/safe-to-evict: "false"',
+                    "spec.template.metadata.annotations"), ("podFailurePolicy",)),
+    "autoscaler#4813": (
+        [annotated(failed(), SAFE, of_pods=True), pod("Failed", container("main", ended(143))),
+         scaled_down("work-a", "p-1")],
+        "v1.21.5", ("TK401", "the cluster autoscaler took work-a off its node",
+                    'Its pods have cluster-autoscaler.kubernetes.io/safe-to-evict: "false" already',
+                    "see its log for this node"), ("Set cluster",)),
+    "autoscaler#1497, no pod left": (
+        [annotated(failed(), SAFE, of_pods=False), scaled_down("work-x2x4z", "p-7")],
+        "v1.13.5", ("TK409", "the cluster autoscaler took work-x2x4z off its node",
+                    "stands on the Job, where the cluster autoscaler does not look"), ()),
+    "reformatters#945, karpenter#701": (
+        [failed(), disrupted("EvictionByEvictionAPI"),
+         scaled_down("work-a", "p-1", "Evicted", "Evicted pod: Underutilized")],
+        "v1.33.4", ("TK403", "Karpenter took work-a off its node", "Evicted pod: Underutilized",
+                    'Set karpenter.sh/do-not-disrupt: "true"'), ()),
+    "karpenter#1168, karpenter-provider-aws#5786": (
+        [annotated(failed(), {"karpenter.sh/do-not-disrupt": "true"}, of_pods=True),
+         disrupted("EvictionByEvictionAPI"),
+         scaled_down("work-a", "p-1", "Evicted", "Evicted pod: Forceful Termination")],
+        "v1.33.4", ("TK403", 'Its pods have karpenter.sh/do-not-disrupt: "true" already',
+                    "not where a node expires"), ()),
+    "kubernetes#130683": (
+        [job(), pod("Running", container("main", RUNNING)), second()],
+        "v1.30.4", ("TK202", "has 2 pods that live, and wants 1", "work-b since 2026-05-04 09:03",
+                    "safe to run twice", "(#130683)"), ()),
+    "two pods that parallelism 2 wants": (
+        [job({"parallelism": 2, "completions": 2}, {"active": 2}),
+         pod("Running", container("main", RUNNING)), second()],
+        "v1.30.4", (), ("TK202",)),
+    "kubernetes#60735": (
+        side_by_side(7), "v1.18.1",
+        ("TK401", "7 pods", "backoffLimit 3 (parallelism 2: pods that run side by side"), ()),
+    "two pods on two dead nodes": (
+        [job({"parallelism": 2, "completions": 2}, {"active": 0}), *(
+            pod("Running", container("main", RUNNING), spec={"nodeName": f"n{number}"}, meta={
+                "name": f"work-{number}", "uid": f"p-{number}", "deletionTimestamp": at("09:20"),
+                "deletionGracePeriodSeconds": 30}) for number in (1, 2))],
+        "v1.33.4", ("TK430", "work-1, work-2 on n1, n2 were deleted at 2026-05-04 09:19:30Z"), ()),
+    "a CronJob whose runs take longer than its interval": (
+        [allowing(), *crowd(12)],
+        "v1.33.4", ("TK318", "its runs pile up", "12 at once as of 2026-05-04 10:00:00Z, 7 at",
+                    "more than one since 2026-05-04 09:05:00Z", "the oldest for 1 h 0 min",
+                    "kubectl patch cronjob -n app tick", "activeDeadlineSeconds"), ()),
+    "the same, of the CronJob alone": (
+        [allowing(12)], "v1.33.4", ("TK318", "its status.active names 12 Jobs"), ("TK315",)),
+    "runs that pile up behind an image": (
+        [allowing(), *crowd(12, waiting("ImagePullBackOff", "manifest unknown"))],
+        "v1.33.4", ("TK404", "TK318", "see TK404. Correct the image's name or tag.",
+                    "concurrencyPolicy Forbid would keep more"), ()),
+    "runs that overlap now and then": (
+        [allowing(), *crowd(2)], "v1.33.4", (), ("TK318",)),
 }  # fmt: skip
 
 
@@ -154,6 +312,43 @@ def deleted_by(user: str, owner: str = "") -> list[Object]:
 
 
 KEDA, ADMIN = "system:serviceaccount:keda:keda-operator", "lukas"
+HELD = job({"suspend": True}, labels={"kueue.x-k8s.io/queue-name": "ml"})
+HELD["status"] = {}
+QUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"
+_IMMUTABLE = (
+    'Job.batch "work" is invalid: spec.template: Invalid value: core.PodTemplateSpec{Spec:'
+    "core.PodSpec{Volumes:[]core.Volume(nil)}}: field is immutable"
+)
+
+
+def held_back() -> list[Object]:
+    """A Job that a queue holds, whose template the queue may not change."""
+    refused = asked("patch", HELD, QUEUE, "09:00:01", 105)
+    answer = {"status": "Failure", "reason": "Invalid", "message": _IMMUTABLE, "code": 422}
+    refused["responseStatus"] = {"metadata": {}, **answer}
+    refused["responseObject"] = {"kind": "Status", "apiVersion": "v1", **answer}
+    return [asked("create", HELD, "dora", "09:00:00", 100), refused]
+
+
+#: By thread: the release, what is said of that, and what is not.
+HELD_BACK = {
+    "kubernetes#139281": ("v1.36.0", ("until the Job has its condition Suspended", "1.36.2",
+                                      "(#139281)"), ("delete the Job",)),
+    "kueue#406": ("v1.22.4", ("upgrade to 1.23 or later",), ("#139281", "delete the Job")),
+    "the same, mended": ("v1.36.3", ("only node affinity, node selector",), ("#139281", "upgrade")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("thread", HELD_BACK)
+def test_what_a_queue_may_not_change_is_told_by_the_release(thread: str, tmp_path: Path) -> None:
+    version, says, not_said = HELD_BACK[thread]
+    log = tmp_path / "audit.log"
+    log.write_text("".join(json.dumps(line) + "\n" for line in held_back()))
+    screen = first_screen(tmp_path, version, str(log), lines=11)
+    assert [text for text in ("TK433", QUEUE, *says) if text not in screen] == [], screen
+    assert [text for text in not_said if text in screen] == [], screen
+
+
 #: By thread: the lines, what the first screen says, and what it does not say.
 AUDITED: dict[str, tuple[list[Object], tuple[str, ...], tuple[str, ...]]] = {
     "keda#6440, keda#2098, keda#1021": (

@@ -23,7 +23,7 @@ from tracekit.answers.trace_model import (
 )
 from tracekit.base.coverage import Coverage
 from tracekit.base.cron import Generation
-from tracekit.versions.release_bugs import Bug, KnownBug
+from tracekit.versions.release import Release
 
 
 def keyed(rows: Iterable[Row]) -> Iterator[Keyed]:
@@ -47,7 +47,7 @@ def facts_of(
     container_notes: Mapping[str, Sequence[Row]] | None = None,
     refused_calls: Sequence[Row] = (),
     shown: Sequence[Seen] = (),
-    bugs: Mapping[Bug, KnownBug] | None = None,
+    release: Release = Release(),  # noqa: B008 - frozen
     coverage: Coverage = Coverage(),  # noqa: B008 - frozen
     terminating: Mapping[str, int] | None = None,
     suspended_by: Mapping[str, Suspension] | None = None,
@@ -93,7 +93,7 @@ def facts_of(
         container_notes=container_notes or {},
         refused_calls=refused_calls,
         shown=shown,
-        bugs=bugs or {},
+        release=release,
         coverage=coverage,
         terminating=terminating or {},
         suspended_by=suspended_by or {},

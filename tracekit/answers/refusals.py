@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 from typing import Final
+
+from tracekit.base.kube.quantities import quantity
 
 
 class Refusal(Enum):
@@ -12,7 +15,8 @@ class Refusal(Enum):
     NAMESPACE_TERMINATING = "its namespace is being terminated"
     UNBOUNDED = "the quota wants requests and limits, which it has not"
     QUOTA = "exceeded quota"
-    LIMIT_RANGE = "a LimitRange of the namespace forbids it"
+    NEVER_FITS = "it asks for more than the quota has in all: it can never fit"
+    LIMIT_RANGE = "a LimitRange of the namespace forbids it: it can never be admitted"
     NO_SERVICE_ACCOUNT = "its ServiceAccount is missing"
     NO_CLASS = "a class that it names is missing"
     POD_SECURITY = "the namespace's Pod Security level forbids it"
@@ -57,7 +61,11 @@ ADVICE: Final = {
     Refusal.UNBOUNDED: "Give each container of the template (sidecars, too) the requests and "
     "limits that the message names, or the namespace a LimitRange with defaults.",
     Refusal.QUOTA: "Free the quota or raise it, or ask for less.",
-    Refusal.LIMIT_RANGE: "Ask for what the LimitRange allows: kubectl describe limitrange.",
+    Refusal.NEVER_FITS: "Raise the quota's hard limit above what one asks for, or ask for less (a "
+    "Job's template cannot be changed: delete it and create it anew). To wait, or to free some of "
+    "the quota, does not help.",
+    Refusal.LIMIT_RANGE: "Ask for what the LimitRange allows (kubectl describe limitrange). To "
+    "wait does not help; a Job's template cannot be changed: delete it and create it anew.",
     Refusal.NO_SERVICE_ACCOUNT: "Create the ServiceAccount that the message names, or correct "
     "serviceAccountName.",
     Refusal.NO_CLASS: "Create the class that the message names; or, as a Job's template cannot be "
@@ -77,12 +85,61 @@ ADVICE: Final = {
 }  # fmt: skip
 
 
+#: A field of the object and what validation says of it; the value between may be a dump of Go's.
+_OBJECTION: Final = re.compile(r" is invalid: \[?(?P<field>[\w.\[\]/*-]+): (?P<rest>.*)", re.DOTALL)
+_NEXT_FIELD: Final = re.compile(r", (?=[a-z]\w*\.[\w.\[\]/-]+: )")
+#: A choice: so much of what validation says stands in a claim.
+_OBJECTION_CHARS: Final = 120
+
+
+def objection(message: str) -> str:
+    """The first field that a 422 objects to, and why: `spec.x: Required value`; else its words."""
+    found = _OBJECTION.search(message)
+    if found is None:
+        return (
+            message.partition(" is invalid: ")[2][:_OBJECTION_CHARS] or message[:_OBJECTION_CHARS]
+        )
+    rest = _NEXT_FIELD.split(found["rest"])[0].rstrip("]")
+    dump, brace, after = rest.rpartition("}: ")
+    if brace and "{" in dump:  # a value of several fields
+        rest = after
+    return f"{found['field']}: {rest[:_OBJECTION_CHARS]}"
+
+
 def refusal_of(message: str) -> Refusal:
     """What a message says; `OTHER` where it is none of the known ones."""
     for refusal, words in _WORDS:
         if any(word in message for word in words):
-            return refusal
+            never = refusal is Refusal.QUOTA and never_fits(message)
+            return Refusal.NEVER_FITS if never else refusal
     return Refusal.OTHER
+
+
+#: Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go.
+_QUOTA_SAYS: Final = re.compile(
+    r"exceeded quota: [^,]+, requested: (?P<asked>.*?), used: .*?, limited: (?P<hard>\S+)"
+)
+
+
+def never_fits(message: str) -> list[tuple[str, str, str]]:
+    """Resources of which one object asks for more than a quota has in all: name, asked, hard."""
+    found = _QUOTA_SAYS.search(message)
+    if found is None:
+        return []
+    asked, hard = _amounts(found["asked"]), _amounts(found["hard"])
+    return [
+        (name, text, hard[name])
+        for name, text in asked.items()
+        if (wanted := quantity(text)) is not None
+        and (limit := quantity(hard.get(name, ""))) is not None
+        and wanted > limit
+    ]
+
+
+def _amounts(text: str) -> dict[str, str]:
+    """`cpu=1,memory=2Gi`, by name."""
+    pairs = (part.strip().partition("=") for part in text.split(","))
+    return {name: amount for name, _, amount in pairs if amount}
 
 
 def refusal_advice(message: str) -> str:

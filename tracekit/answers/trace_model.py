@@ -7,6 +7,7 @@ a name says otherwise.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,6 +27,7 @@ from tracekit.base.kube.stored import spec_of, texts_of
 from tracekit.base.once import once
 from tracekit.base.spans import Spans
 from tracekit.check.verdict import Judgement
+from tracekit.versions.release import Release
 from tracekit.versions.release_bugs import Bug, KnownBug
 
 Row = Mapping[str, Any]
@@ -74,6 +76,13 @@ def _by_name(
 def _owner_of_warned(event: Row) -> str | None:
     """The Job whose pods have a name like that of a pod with a Warning."""
     if event["involved_kind"] != "Pod" or event["event_type"] != "Warning":
+        return None
+    return str(event["involved_name"] or "").rpartition("-")[0]
+
+
+def _owner_of_pod(event: Row) -> str | None:
+    """The Job whose pods have a name like that of the pod that it is about."""
+    if event["involved_kind"] != "Pod":
         return None
     return str(event["involved_name"] or "").rpartition("-")[0]
 
@@ -391,6 +400,14 @@ class CronJob(Life):
         return Target("CronJob", self.namespace, self.name, self.uid)
 
 
+#: In the API server's answers to who creates a Job.
+_JOB_REFUSED = re.compile(r'(?:Job|jobs)\.batch "[^"]*" is (?:invalid|forbidden)')
+
+
+def _involved(event: Row) -> tuple[str, str, str]:
+    return event["namespace"] or "", event["involved_name"] or "", event["involved_uid"] or ""
+
+
 def writes_of(job: Job) -> Iterator[int]:
     """When it was written, and its pods were first, as far as a watch shows it."""
     for state in (*job.states, *(pod.first for pod in job.pods)):
@@ -428,7 +445,7 @@ class Facts:
     #: Whether these are all Jobs: else nothing is known of a backlog.
     is_whole: bool = True
     #: What is known of the release.
-    bugs: Mapping[Bug, KnownBug] = field(default_factory=dict)
+    release: Release = field(default_factory=Release)
     #: Where and when each stream was seen; without a span nobody says it: all of the time.
     coverage: Coverage = field(default_factory=Coverage)
     #: By namespace: when its deletion was asked for, Unix ns.
@@ -438,6 +455,8 @@ class Facts:
     #: By the uid of their Job: Events of creations that were refused.
     refusals_of: Mapping[str, list[State]] = field(default_factory=dict)
     pod_events: Mapping[str, list[State]] = field(default_factory=dict)
+    #: By namespace and the name of their Job, if they have one: Events about pods.
+    named_pod_events: Mapping[tuple[str, str], list[State]] = field(default_factory=dict)
     #: By uid: what the garbage collector says of an owner that is not there.
     owner_events_of: Mapping[str, list[State]] = field(default_factory=dict)
     #: By namespace and the name that a Job's pods begin with: their Events of type Warning.
@@ -448,6 +467,8 @@ class Facts:
     queue_words: Mapping[tuple[str, str], list[State]] = field(default_factory=dict)
     #: By uid of a CronJob: the Events about it of type Warning.
     cron_warnings: Mapping[str, list[State]] = field(default_factory=dict)
+    #: By kind, namespace, name and uid: Events that a Job was refused, of owners but CronJobs.
+    refused_parents: Mapping[tuple[str, str, str, str], list[State]] = field(default_factory=dict)
     #: By stream, namespace and name of the owner: creations that an audit log says were refused.
     refused_creations: Mapping[tuple[str, str, str], list[Row]] = field(default_factory=dict)
     #: Times in which many waited for the Job controller, once somebody asked for them.
@@ -464,18 +485,25 @@ class Facts:
         of_pods: defaultdict[str, list[State]] = defaultdict(list)
         owners: defaultdict[str, list[State]] = defaultdict(list)
         of_crons: defaultdict[str, list[State]] = defaultdict(list)
+        parents: defaultdict[tuple[str, str, str, str], list[State]] = defaultdict(list)
         for event in self.events:
             uid, kind = event.row["involved_uid"] or "", event.row["involved_kind"]
             if event.row["reason"] == REFUSED_CREATION:
                 refusals[event.row["involved_uid"]].append(event)
             elif event.row["reason"] == FOREIGN_OWNER:
                 owners[uid].append(event)
+            if kind not in ("Job", "CronJob", "Pod") and _JOB_REFUSED.search(
+                event.row["message"] or ""
+            ):
+                parents[kind or "", *_involved(event.row)].append(event)
             if kind == "Pod":
                 of_pods[uid].append(event)
             elif kind == "CronJob" and event.row["event_type"] == "Warning":
                 of_crons[uid].append(event)
         self.refusals_of, self.pod_events = dict(refusals), dict(of_pods)
         self.owner_events_of, self.cron_warnings = dict(owners), dict(of_crons)
+        self.refused_parents = dict(parents)
+        self.named_pod_events = _by_name(self.events, _owner_of_pod)
         self.pod_warnings = _by_name(self.events, _owner_of_warned)
         self.claim_events = _by_name(self.events, _claim_of)
         self.queue_words = _by_name(self.events, _held_by_queue)
@@ -487,6 +515,11 @@ class Facts:
         self.refused_creations = dict(calls)
         self.led_but_for(self.pauses)
 
+    @property
+    def bugs(self) -> Mapping[Bug, KnownBug]:
+        """Those of the release."""
+        return self.release.bugs
+
     def suspension(self, uid: str) -> str:
         """Who suspended it, as a part of a sentence; empty where nothing tells."""
         found = self.suspended_by.get(uid)
@@ -494,6 +527,10 @@ class Facts:
             return ""
         at = "" if found.at_ns is None else f" ({found.evidence.value}, {clock(found.at_ns)})"
         return f"; suspended by {found.who}{at}"
+
+    def events_of_named(self, job: Job) -> Sequence[State]:
+        """The Events about pods that are a Job's by their name, of which nothing else is left."""
+        return self.named_pod_events.get((job.namespace, job.name), ())
 
     def events_of_pod(self, pod: Pod) -> Sequence[State]:
         """The Events about a pod, oldest first."""

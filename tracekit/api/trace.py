@@ -47,7 +47,7 @@ from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.format.schema import NAMES
 from tracekit.trace.stores.place import local_trace
 from tracekit.versions.overrides import AskedRules
-from tracekit.versions.release_bugs import bugs_of
+from tracekit.versions.release import Release
 from tracekit.versions.texts import parse_clock_offset
 
 if TYPE_CHECKING:
@@ -423,7 +423,7 @@ class Trace:
                 *place[1:],
                 narrative.judgements,
                 end_ns=judge.run_context.end_ns,
-                bugs=bugs_of(judge.era, is_said=bool(said)),
+                release=Release.of(judge.era, is_said=bool(said)),
             )
 
     def _narrative(self, namespace: str, name: str, judge: Judge, rules: AskedRules) -> Narrative:

@@ -35,7 +35,7 @@ from tracekit.sql.kept_judgements import VERDICT_COLUMNS, KeptJudgements
 from tracekit.sql.suspensions import suspensions
 from tracekit.trace.reading.lazy_rows import lazy_rows
 from tracekit.versions.cronjob import CronJobEra
-from tracekit.versions.release_bugs import Bug, KnownBug, bugs_of
+from tracekit.versions.release import Release
 
 if TYPE_CHECKING:
     from tracekit.sql.session import Session
@@ -47,7 +47,7 @@ def facts_from(
     known: Sequence[Judgement] | None = None,
     *,
     gaps: Sequence[Gap] | None = None,
-    bugs: Mapping[Bug, KnownBug] | None = None,
+    release: Release | None = None,
     coverage: Coverage | None = None,
     end_ns: int = 0,
 ) -> Facts:
@@ -58,7 +58,7 @@ def facts_from(
     not_judged = None
     if known is None:
         not_judged = not_judged_because(session)
-    around = surroundings(session, gaps=gaps, bugs=bugs, coverage=coverage, end_ns=end_ns)
+    around = surroundings(session, gaps=gaps, release=release, coverage=coverage, end_ns=end_ns)
     if known is not None:
         judgements: Judgements = Listed(known)
     else:
@@ -79,7 +79,7 @@ def surroundings(
     session: Session,
     *,
     gaps: Sequence[Gap] | None = None,
-    bugs: Mapping[Bug, KnownBug] | None = None,
+    release: Release | None = None,
     coverage: Coverage | None = None,
     end_ns: int = 0,
 ) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def surroundings(
         "shown": list(_shown(session)),
         "suspended_by": suspensions(session),
         "terminating": {row["name"]: row["at_ns"] for row in session.rows(_TERMINATING)},
-        "bugs": _bugs(session) if bugs is None else bugs,
+        "release": _release(session) if release is None else release,
         "coverage": _coverage(session) if coverage is None else coverage,
         "first_ns": 1 << 62 if first_ns is None else first_ns,
         "end_ns": max(end_ns, last_ns or 0),
@@ -175,6 +175,8 @@ def _note(container: dict[str, Any]) -> dict[str, Any]:
 
 
 _STREAMS = ", ".join(f"'{name}'" for name in STREAMS)
+#: Kinds of those who make Jobs beside CronJobs: they have Events of what the API server refused.
+JOB_MAKERS = ("JobSet", "ScaledJob", "TrainJob", "RayJob", "Workflow")
 #: Most Events tell of what the rows of objects tell better, and no rule asks for them. It asks for
 #: those that have the values of one of these.
 ASKED_EVENTS: tuple[Mapping[str, Sequence[str]], ...] = (
@@ -183,6 +185,7 @@ ASKED_EVENTS: tuple[Mapping[str, Sequence[str]], ...] = (
     {"involved_kind": ("CronJob", "PersistentVolumeClaim"), "event_type": ("Warning",)},
     {"involved_kind": ("Job",), "reason": (QUEUE_STOPPED,)},
     {"involved_kind": ("Workload",), "reason": QUEUE_WAITS},
+    {"involved_kind": JOB_MAKERS, "event_type": ("Warning",)},
 )
 
 
@@ -301,15 +304,15 @@ def _coverage(session: Session) -> Coverage:
     return coverage_of_source(session.sources[0]) if session.sources else Coverage()
 
 
-def _bugs(session: Session) -> dict[Bug, KnownBug]:
-    """The bugs of the release."""
+def _release(session: Session) -> Release:
+    """The release that the control plane runs, the newest one where nothing tells."""
     try:
         reader = session.sources[0].reader()
         era = era_of(reader, session.rules)
     except (TracekitError, IndexError):
-        return {}
+        return Release()
     said = session.rules.kubernetes_version or reader.header.kubernetes_version
-    return bugs_of(era, is_said=bool(said))
+    return Release.of(era, is_said=bool(said))
 
 
 def _generation(session: Session) -> Generation:

@@ -1,30 +1,42 @@
 """The findings about one object, decided from its own rows: the same as of the whole trace.
 
-What only the whole tells (a backlog, the five costliest Jobs) is not looked at.
+Whether the controller was behind is asked of all Jobs only where something of this one hangs on it;
+the five costliest Jobs are not looked at.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Struct
 
+from tracekit.answers.facts import facts_of
 from tracekit.answers.findings.advice import advice
+from tracekit.answers.findings.controllers import STALE_NS, Spells, backlog_spells
 from tracekit.answers.findings.diagnosis import diagnose
+from tracekit.answers.findings.jobs import NOT_BEGUN, WAITING
+from tracekit.answers.findings.overruns import OVERRUN
+from tracekit.answers.findings.uncounted import UNCOUNTED
+from tracekit.answers.judgements import Listed
 from tracekit.answers.model import Family, Finding, Severity
 from tracekit.answers.pauses import Gap, Pause
+from tracekit.answers.trace_model import COLUMNS, KEYS, Facts
 from tracekit.base.coverage import Coverage
+from tracekit.base.cron import Generation
 from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE_NAMESPACE
 from tracekit.check.verdict import Judgement
 from tracekit.judge.fact_cache import cached_coverage, cached_fact
 from tracekit.sql.diagnosed import facts_from
 from tracekit.sql.session import Session
+from tracekit.trace.format.model import STATE_TYPES
 from tracekit.trace.format.schema import NAMES
+from tracekit.trace.reading.lazy_rows import lazy_rows
 from tracekit.trace.reading.reader import TraceReader
-from tracekit.versions.release_bugs import Bug, KnownBug
+from tracekit.versions.release import Release
 
 #: Verdicts are told as steps, what is about the record not of one object.
 _ELSEWHERE = (Family.DIVERGENCE, Family.RECORD)
@@ -39,7 +51,7 @@ def findings_about_job(
     judgements: Sequence[Judgement],
     *,
     end_ns: int,
-    bugs: Mapping[Bug, KnownBug],
+    release: Release,
 ) -> list[Finding]:
     """The findings about a Job, worst first.
 
@@ -60,7 +72,7 @@ def findings_about_job(
             session,
             judgements,
             gaps=gaps,
-            bugs=bugs,
+            release=release,
             coverage=cached_coverage(reader),
             end_ns=max(end_ns, known.end_ns),
         )
@@ -69,7 +81,44 @@ def findings_about_job(
     facts.first_ns = min(facts.first_ns, known.first_ns)
     facts.streams = {**known.streams, **facts.streams}
     facts.is_whole = False
-    return findings_about("Job", namespace, name, diagnose(facts))
+    found = diagnose(facts)
+    if _hangs_on_a_backlog(facts, found):
+        facts.backlogs = cached_fact(
+            reader.snapshot, "backlogs", Spells, lambda: _spells(reader, gaps, known)
+        )
+        facts.is_whole = True
+        found = diagnose(facts)
+    return findings_about("Job", namespace, name, found)
+
+
+def _hangs_on_a_backlog(facts: Facts, found: Sequence[Finding]) -> bool:
+    """Whether what is said of a Job depends on whether its controller was behind."""
+    if any(finding.id in _OF_A_LATE_CONTROLLER for finding in found):
+        return True
+    return any(
+        j.lag_ns >= STALE_NS
+        for job in facts.jobs
+        for j in facts.judgements.lagged(job.namespace, job.name)
+    )
+
+
+#: Findings that say something else where the controller was behind.
+_OF_A_LATE_CONTROLLER: Final = frozenset(
+    rule.id for rule in (NOT_BEGUN, WAITING, UNCOUNTED, OVERRUN)
+)
+#: Of all that a record has: when Jobs waited for their controller follows from these.
+_WAITERS: Final = ("jobs", "pods")
+
+
+def _spells(reader: TraceReader, gaps: Sequence[Gap], known: Surroundings) -> Spells:
+    """When many waited for the Job controller, by the rows of all Jobs."""
+    facts = facts_of(
+        lazy_rows(reader.batches(COLUMNS, streams=_WAITERS, types=sorted(STATE_TYPES)), KEYS),
+        ticks=(), judgements=Listed(()), not_judged=None, gaps=gaps, streams={}, problems=(),
+        generation=Generation.GEN3, coverage=cached_coverage(reader), end_ns=known.end_ns,
+    )  # fmt: skip
+    facts.led_but_for(known.pauses)
+    return backlog_spells(facts)
 
 
 class Surroundings(Struct, frozen=True):
@@ -87,7 +136,9 @@ def _surroundings(reader: TraceReader, gaps: Sequence[Gap], end_ns: int) -> Surr
     leases = reader.table(NAMES, streams=["leases"], namespace=CONTROLLER_MANAGER_LEASE_NAMESPACE)
     rows = pa.concat_tables([leases, reader.table(NAMES, streams=["namespaces"])])
     with closing(Session([], held={"": rows.unify_dictionaries()})) as session:
-        facts = facts_from(session, (), gaps=gaps, bugs={}, coverage=Coverage(), end_ns=end_ns)
+        facts = facts_from(
+            session, (), gaps=gaps, release=Release(), coverage=Coverage(), end_ns=end_ns
+        )
     return Surroundings(
         facts.pauses,
         dict(facts.terminating),

@@ -27,7 +27,7 @@ from tracekit.trace.reading.reader import TraceReader
 from tracekit.versions.cronjob import CronJobEra
 from tracekit.versions.era import Era
 from tracekit.versions.overrides import AskedRules
-from tracekit.versions.release_bugs import bugs_of
+from tracekit.versions.release import Release
 
 _STATES = sorted(STATE_TYPES)
 #: Of zstd: the rows are read once, and thrown away.
@@ -54,7 +54,7 @@ def facts_from_reader(
         streams={s.stream: s.rows for s in reader.streams() if s.stream},
         problems=reader.problems,
         generation=CronJobEra.of(era).generation,
-        bugs=bugs_of(era),
+        release=Release.of(era),
         coverage=coverage_of(reader) if coverage is None else coverage,
     )
 

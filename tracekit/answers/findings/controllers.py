@@ -9,9 +9,10 @@ from itertools import pairwise
 from msgspec.structs import replace
 
 from tracekit.answers.findings.backoff_statuses import REFUSED_IN_BACKOFF, STALE, without_news
-from tracekit.answers.findings.job_failures import refused_to_the_end
+from tracekit.answers.findings.duplicates import DUPLICATE, duplicates
 from tracekit.answers.findings.leaders import LEADER, Leaders
-from tracekit.answers.findings.living import Living, can_crowd
+from tracekit.answers.findings.living import Living
+from tracekit.answers.findings.refused_pods import refused_to_the_end
 from tracekit.answers.harm import Harm
 from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.parts import RuleGroup
@@ -42,17 +43,6 @@ _FINGERPRINT = (
     "spec", "conditions", "labels", "annotations", "finalizers", "last_schedule_ns", "deleted_ns",
 )  # fmt: skip
 
-DUPLICATE = Rule(
-    "TK202", "a second pod beside one that still lived", Severity.WARNING,
-    "The controller created a pod while as many as the Job's parallelism (the greatest that it had "
-    "so far; of an Indexed Job: one of the same index) lived: not ended, not being deleted. By the "
-    "order of the store, so the recorder's lag does not matter. Pods that the verdicts call "
-    "somebody else's, and divergences (TK1xx), do not count.",
-    "None known; a pod whose end the kubelet has not reported counts as living, rightly.",
-    "Make the work safe to run twice. Up to 1.35 an upgrade helps: from 1.36 on a sync waits until "
-    "the caches show the controller's own writes.",
-    130683, rank=11,
-)  # fmt: skip
 COUNTED_TWICE = Rule(
     "TK203", "a status that counts more pods than ended", Severity.WARNING,
     "A status of the controller says more `succeeded` than pods of the Job were seen in phase "
@@ -95,7 +85,7 @@ BACKLOG = Rule(
     "led. The writes per second meanwhile are told.",
     "A burst of Jobs that is meant to be worked off slowly.",
     "Raise --kube-api-qps and --kube-api-burst of the controller manager (20 and 30 by default), "
-    "then --concurrent-job-syncs.",
+    'then --concurrent-job-syncs. `tracekit sql TRACE "FROM backlog"` has the curve.',
     rank=35,
 )  # fmt: skip
 #: From, until, and how many waited at most.
@@ -135,7 +125,7 @@ def _of_objects(facts: Facts) -> Iterator[Case]:
     for job in facts.jobs:
         stale = [*_stale_writes(facts, job, spells), *without_news(facts, job)]
         yield from stale
-        for case in (*_duplicates(facts, job), *_counted_twice(facts, job)):
+        for case in (*duplicates(facts, job), *_counted_twice(facts, job)):
             yield _of_old_news(case, stale)
         yield from _finalizers(facts, job)
         yield from _refused(facts, job)
@@ -177,61 +167,9 @@ def _stale_writes(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
 def _of_old_news(case: Case, stale: list[Case]) -> Case:
     """What a controller did wrong by caches that were seconds old, as a consequence of that."""
     known = any(found.rule is STALE for found in stale)
-    if not known or case.evidence["lag_s"] < 1:
+    if not known or case.evidence.get("lag_s", 0) < 1:
         return case
     return replace(case, cause=STALE, todo=case.todo or case.rule.todo, thread=case.rule.thread)
-
-
-def _duplicates(facts: Facts, job: Job) -> Iterator[Case]:
-    if not can_crowd(job):
-        return
-    found: list[tuple[Pod, int]] = []
-    living = Living(job)
-    for pod in job.pods:
-        if pod.born_to != job.uid:
-            continue
-        wanted = 1 if pod.index is not None else living.most_wanted(pod.first.rv)
-        if living.count(pod) < wanted:
-            continue
-        verdict = facts.verdict(job, "pod-create", pod.name)
-        if verdict is None or verdict.verdict in (Verdict.MATCH, Verdict.MATCH_LAGGED):
-            found.append((pod, 0 if verdict is None else verdict.lag_ns))
-    if not found:
-        return
-    pod, lag_ns = found[0]
-    others = [
-        other
-        for other in job.pods
-        if other is not pod
-        and other.first.rv < pod.first.rv
-        and (pod.index is None or other.index == pod.index)
-        and other.live_at(pod.first.rv, job.uid)
-    ]
-    what = "of the same index" if pod.index is not None else "although no more were wanted"
-    old = f", by caches that were {span(lag_ns)} old" if lag_ns >= NS_PER_S else ""
-    yield Case(
-        DUPLICATE,
-        job.target,
-        f"a second pod was created {what} while the first one lived",
-        found[0][0].first.at_ns,
-        found[-1][0].first.at_ns,
-        f"{pod.name} at {clock(pod.first.at_ns)} beside {named([o.name for o in others])}{old}",
-        job.cronjob,
-        evidence={
-            "pods": [p.name for p, _ in found],
-            "beside": [o.name for o in others],
-            "lag_s": round(lag_ns / NS_PER_S, 3),
-        },
-        todo=_of_duplicates(facts),
-    )
-
-
-def _of_duplicates(facts: Facts) -> str:
-    """What to do about a second pod, by what is known of the release."""
-    bug = facts.bugs.get(Bug.OWN_WRITES_NOT_AWAITED)
-    if bug is None:
-        return "Make the work safe to run twice."
-    return f"Make the work safe to run twice. {bug.remedy}"
 
 
 def _counted_twice(facts: Facts, job: Job) -> Iterator[Case]:

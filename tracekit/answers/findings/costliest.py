@@ -67,7 +67,8 @@ def _costly(facts: Facts) -> Iterator[tuple[int, Case]]:
                 "lost much time to back-off",
                 job.created_ns,
                 job.ended_ns or facts.end_ns,
-                f"{span(lost_ns)} between {counted(retries, 'failed pod')} and their successors",
+                f"{span(lost_ns)} between {counted(retries, 'failed pod')} and "
+                + ("its successor" if retries == 1 else "their successors"),
                 job.cronjob,
                 evidence={"backoff_s": round(lost_ns / NS_PER_S, 3), "retries": retries},
             ),

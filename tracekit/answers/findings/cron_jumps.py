@@ -27,6 +27,12 @@ TOO_MANY_MISSED = Rule(
     42649, rank=9,
 )  # fmt: skip
 
+_SET_BACK = "See TK206 for who wrote lastScheduleTime."
+_STARTS_NOTHING = (
+    "With this release a CronJob starts nothing then until startingDeadlineSeconds bounds the "
+    "count."
+)
+
 
 def _last_known_run(cron: CronJob, before: State) -> int:
     """The newest lastScheduleTime that a CronJob had had until then, else its creation."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from tracekit.answers.findings import waiting
-from tracekit.answers.findings.job_failures import refused_case, refused_to_the_end
 from tracekit.answers.findings.jobs import SUSPENDED as JOB_SUSPENDED
 from tracekit.answers.findings.leaders import LEADER
 from tracekit.answers.findings.pulls import unpulled, unpulled_case
+from tracekit.answers.findings.refused_pods import refused_case, refused_to_the_end
 from tracekit.answers.harm import Harm
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.refusals import refusal_advice, refusal_of
 from tracekit.answers.trace_model import CronJob, Facts, Job, Row, State
 from tracekit.answers.words import clock, counted, shortened
-from tracekit.base.cron import CronSpecError, Generation, Schedule, parse
+from tracekit.base.cron import CronSpecError, Schedule, parse
 from tracekit.base.cron.zones import UnknownZoneError, Zone, load_zone
 from tracekit.base.durations import span
 from tracekit.base.kube.timestamps import NS_PER_S
@@ -274,10 +274,10 @@ def _of_event(event: State) -> _Why:
 def _by_rules(facts: Facts, cron: CronJob) -> _Why | None:
     """What the rules of the release make of its own spec."""
     deadline_s = cron.last.spec.get("startingDeadlineSeconds")
-    if facts.generation is Generation.GEN1 and isinstance(deadline_s, int) and deadline_s < _POLL_S:
+    if facts.release.polls_cronjobs and isinstance(deadline_s, int) and deadline_s < _POLL_S:
         return (
             f"misses starts: startingDeadlineSeconds {deadline_s} is shorter than a poll",
-            f"up to 1.20 the controller looks every {_POLL_S} s, and drops what is older",
+            f"its controller looks every {_POLL_S} s, and drops what is older",
             f"Raise startingDeadlineSeconds well above {_POLL_S}.",
             None,
         )

@@ -11,9 +11,9 @@ from itertools import pairwise
 from msgspec.structs import replace
 
 from tracekit.answers.evidence import Evidence
-from tracekit.answers.findings import cron_names, cron_runs, cron_stalls
+from tracekit.answers.findings import cron_overlaps, cron_runs, cron_stalls, refused_jobs
+from tracekit.answers.findings.advice import advice_of
 from tracekit.answers.findings.cron_jumps import TOO_MANY_MISSED, missed_many, set_back
-from tracekit.answers.findings.cron_names import REFUSED_NAMES, refused_names
 from tracekit.answers.findings.cron_runs import STALE_ACTIVE, stale_active, starved, twice
 from tracekit.answers.findings.cron_stalls import (
     SUSPENDED,
@@ -33,7 +33,7 @@ from tracekit.base.cron.schedule import EverySchedule, SpecSchedule
 from tracekit.base.cron.zones import UTC, UnknownZoneError, Zone, load_zone
 from tracekit.base.durations import span
 from tracekit.base.kube.timestamps import NS_PER_S, parse_rfc3339
-from tracekit.check.diff.cron_ticks import UNSEEN
+from tracekit.check.diff import cron_ticks
 
 INSTANTIATED = "cronjob.kubernetes.io/instantiate"
 SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
@@ -131,7 +131,7 @@ EVIDENCE_GONE = Rule(
 RULES = (
     NO_LEADER, TOO_MANY_MISSED, DEADLINE, FORBID, NOT_STARTED, LATE, NEVER_DUE,
     READ_DIFFERENTLY, RETROACTIVE, EVIDENCE_GONE, *cron_runs.RULES,
-    *cron_stalls.RULES, *cron_names.RULES,
+    *cron_stalls.RULES, *refused_jobs.RULES, *cron_overlaps.RULES,
 )  # fmt: skip
 
 
@@ -147,14 +147,15 @@ def find(facts: Facts) -> Iterator[Case]:
             jobs[job.namespace, owner].append(job)
     for cron in facts.cronjobs:
         yield from _of_one(facts, cron, jobs[cron.namespace, cron.uid], ticks[cron.uid])
+    yield from refused_jobs.of_parents(facts)
 
 
 def _of_one(facts: Facts, cron: CronJob, mine: list[Job], ticks: list[Row]) -> Iterator[Case]:
     never = list(_never_due(facts, cron))
     yield from never
-    nameless = refused_names(facts, cron, mine)
-    if nameless is not None:
-        yield nameless
+    refused = refused_jobs.refused_jobs(facts, cron, mine)
+    if refused is not None:
+        yield refused
     reading = reading_of(cron.last, facts.generation)
     # `@every` counts from the last start: its later times are not those that the view dates.
     dated = reading is not None and not isinstance(reading[0], EverySchedule) and not never
@@ -164,7 +165,7 @@ def _of_one(facts: Facts, cron: CronJob, mine: list[Job], ticks: list[Row]) -> I
     stalls: list[Case] = []
     if held is None and reading is not None and dated:
         stalls = list(stalled(facts, cron, mine, ticks, reading, scheduled_ns))
-        yield from (_of_names(case, nameless) for case in stalls)
+        yield from (_of_refused(case, refused) for case in stalls)
     if reading is None:
         yield from unreadable(facts, cron)
     if not dated and not never:
@@ -173,8 +174,11 @@ def _of_one(facts: Facts, cron: CronJob, mine: list[Job], ticks: list[Row]) -> I
         if any(stall.rule is case.rule for stall in stalls):
             continue  # that one counts from the last start on
         behind = _behind_its_job(facts, case, mine, blocked=held is not None)
-        yield _of_names(set_back(facts, cron, behind), nameless)
+        yield _of_refused(set_back(facts, cron, behind), refused)
     yield from starved(cron, mine)
+    crowd = cron_overlaps.piled_up(facts, cron, mine)
+    if crowd is not None:
+        yield crowd
     yield from twice(cron, ticks, reading)
     yield from (set_back(facts, cron, case) for case in _jumps(facts, cron, mine))
     yield from _starts(facts, cron, mine)
@@ -182,12 +186,12 @@ def _of_one(facts: Facts, cron: CronJob, mine: list[Job], ticks: list[Row]) -> I
     yield from _evidence(cron, mine)
 
 
-def _of_names(case: Case, nameless: Case | None) -> Case:
-    """A time that was not started as a consequence of names that no Job may have."""
-    if nameless is None or case.rule not in (NOT_STARTED, DEADLINE, cron_stalls.STALLED):
+def _of_refused(case: Case, refused: Case | None) -> Case:
+    """A time that was not started as a consequence of Jobs that are refused."""
+    if refused is None or case.rule not in (NOT_STARTED, DEADLINE, cron_stalls.STALLED):
         return case
     return replace(
-        case, cause=REFUSED_NAMES, todo=REFUSED_NAMES.todo, severity=Severity.WARNING, thread=None
+        case, cause=refused.rule, todo=advice_of(refused), severity=Severity.WARNING, thread=None
     )
 
 
@@ -206,7 +210,7 @@ def _behind_its_job(facts: Facts, case: Case, jobs: Sequence[Job], *, blocked: b
 
 def _with_unseen(held: Case, cron: CronJob, ticks: Sequence[Row]) -> Case:
     """The case of a CronJob that starts nothing, with the times after the last look at its Jobs."""
-    due = [t for t in ticks if t["policy"] == UNSEEN and t["due_ns"] > held.from_ns]
+    due = [t for t in ticks if t["policy"] == cron_ticks.UNSEEN and t["due_ns"] > held.from_ns]
     if not due or cron.last.spec.get("concurrencyPolicy") != "Forbid":
         return held
     since = f"; {counted(len(due), 'time')} due since, which it does not start while that stands"
@@ -294,6 +298,9 @@ _BY_POLICY = {
     ),
     "startingDeadlineSeconds": (DEADLINE, "was not started within startingDeadlineSeconds"),
     "most-recent-only": (NOT_STARTED, "was due and gave way to a later start"),
+    cron_ticks.NEVER_DUE: (
+        NEVER_DUE, "could start nothing with the schedule or deadline that it had then"
+    ),
     "name-taken": (NOT_STARTED, "was due and not started: a Job of that name was there already"),
     "": (NOT_STARTED, "was due and not started, and the record does not tell why"),
 }  # fmt: skip

@@ -178,10 +178,11 @@ def _labels(facts: Facts) -> Mapping[tuple[str, str, str], Mapping[str, str]]:
 
 def grouped(cases: Iterable[Case]) -> list[Finding]:
     """One finding for the cases of one rule, cause and CronJob; the worst ones first."""
-    groups: dict[tuple[str, str, str, str], list[Case]] = {}
+    groups: dict[tuple[str, ...], list[Case]] = {}
     for case in cases:
         space = case.target.namespace if case.cronjob else ""
-        key = (case.rule.id, case.claim, case.cronjob or "", space)
+        cause = "" if case.cause is None else case.cause.id
+        key = (case.rule.id, case.claim, case.cronjob or "", space, cause)
         groups.setdefault(key, []).append(case)
     return arranged([_finding(group) for group in groups.values()], _key)
 

@@ -17,10 +17,11 @@ from tracekit.answers.endings import (
     left_message,
 )
 from tracekit.answers.findings.cut_short import deleted_before, deleted_by
+from tracekit.answers.findings.evictors import taken_by
 from tracekit.answers.findings.pulls import PULL, unpulled, unpulled_case
-from tracekit.answers.harm import FAILS, FAILS_OR_HOLDS
+from tracekit.answers.findings.refused_pods import REFUSED, refused_case, refused_since
+from tracekit.answers.harm import FAILS
 from tracekit.answers.model import Case, Rule, Severity
-from tracekit.answers.refusals import Refusal, refusal_advice, refusal_of
 from tracekit.answers.remedies import PROBE_ADVICE, of_start
 from tracekit.answers.trace_model import Facts, Job, Pod, Row, State
 from tracekit.answers.words import clock, counted, named, shortened
@@ -32,6 +33,11 @@ _WORDS_SHOWN = 3
 _SIGKILL, _SIGTERM = 137, 143
 _LOGS = "Read the logs of the pods that are named, as long as they are there."
 _GONE = "The pods are gone, and their logs with them: keep logs outside the pods."
+
+_SPARE_RETRIES = (
+    "The error does not go away by itself: a podFailurePolicy with FailJob on this exit code "
+    "spares the retries."
+)
 
 EXITED = Rule(
     "TK401", "failed: its containers ended with an error", Severity.WARNING,
@@ -56,13 +62,6 @@ EVICTED = Rule(
     "Let a podFailurePolicy ignore DisruptionTarget; give the pods requests and a priority.",
     rank=17, losses=FAILS,
 )  # fmt: skip
-REFUSED = Rule(
-    "TK405", "its pods are refused", Severity.WARNING,
-    "The Job failed or is not done, has fewer pods than it wants, and the API server refused "
-    "creations (Events FailedCreate, an audit log's answers) after which no pod came.",
-    "None known.",
-    "Free or raise the quota, or repair what admission objects to.", rank=15, losses=FAILS_OR_HOLDS,
-)  # fmt: skip
 PENDING_DEADLINE = Rule(
     "TK406", "failed: its deadline passed before a pod ran", Severity.WARNING,
     "The Job failed with DeadlineExceeded, and none of its pods was ever seen beyond Pending.",
@@ -75,8 +74,7 @@ SAME_EXIT = Rule(
     "The Job failed by its backoffLimit, and two pods or more ended in phase Failed one after the "
     "other (a later one was created after an earlier one had ended), all with one exit code.",
     "A Job that fails by design.",
-    "The error does not go away by itself: a podFailurePolicy with FailJob on this exit code "
-    "spares the retries. " + _LOGS, rank=18, losses=FAILS,
+    f"{_SPARE_RETRIES} {_LOGS}", rank=18, losses=FAILS,
 )  # fmt: skip
 TOO_LONG = Rule(
     "TK408", "failed: it ran longer than activeDeadlineSeconds", Severity.WARNING,
@@ -111,7 +109,7 @@ def find(facts: Facts) -> Iterator[Case]:
         elif job.gone_ns is None and job.managed:
             if (found := unpulled(job)) is not None:
                 yield unpulled_case(facts, job, found, facts.end_ns)
-            elif _refused_since(facts, job):
+            elif refused_since(facts, job):
                 yield refused_case(facts, job, facts.end_ns)
 
 
@@ -124,7 +122,7 @@ def _failed(facts: Facts, job: Job) -> Case:
         return unpulled_case(facts, job, found, end_ns)
     if not job.pods and not (job.seen_from_birth and facts.coverage.sees("pods", job.namespace)):
         ran = True  # pods that were deleted before anybody looked: nothing tells that none ran
-    if not job.pods and _refused_since(facts, job):
+    if not job.pods and refused_since(facts, job):
         return refused_case(facts, job, end_ns)
     rule, claim, pods = _cause(job, reason, dead, ran=ran)
     warning = _warning_of_unseen(facts, job, end_ns)
@@ -137,6 +135,9 @@ def _failed(facts: Facts, job: Job) -> Case:
         case = replace(case, todo=_todo(job, case.rule, pods))
     if case.rule in (EXITED, SAME_EXIT) and (event := _killed(facts, pods)) is not None:
         case = _by_killer(case, event)
+    taken = taken_by(facts, job, pods)
+    if taken is not None and case.rule in (EXITED, SAME_EXIT, EVICTED, OTHERWISE):
+        case = replace(case, detail=f"{case.detail}; {taken.said}", todo=taken.todo)
     return _with_last_words(facts, job, case, pods)
 
 
@@ -378,6 +379,7 @@ def _case(job: Job, rule: Rule, claim: str, end_ns: int, pods: list[Pod], reason
         f"{clock(end_ns)}: {reason}"
         + (f"; {counted(len(pods), 'pod')} ({named([p.name for p in pods])})" if pods else "")
         + (f", backoffLimit {wanted}" if reason == "BackoffLimitExceeded" else "")
+        + _side_by_side(job, pods, reason)
         + (f", {counted(restarts, 'restart')}" if restarts and claim == _RESTARTED else "")
         + _said(job, rule, pods),
         job.cronjob,
@@ -388,6 +390,16 @@ def _case(job: Job, rule: Rule, claim: str, end_ns: int, pods: list[Pod], reason
             "exit_codes": sorted({p.exit["exit_code"] for p in pods if p.exit is not None}),
         },
     )
+
+
+def _side_by_side(job: Job, pods: list[Pod], reason: str) -> str:
+    """Why more pods failed than backoffLimit allows retries."""
+    limit, beside = job.spec.get("backoffLimit"), job.spec.get("parallelism")
+    if reason != "BackoffLimitExceeded" or not isinstance(limit, int) or len(pods) <= limit + 1:
+        return ""
+    if not isinstance(beside, int) or beside <= 1:
+        return ""
+    return f" (parallelism {beside}: pods that run side by side fail before the limit is counted)"
 
 
 def _began_ns(job: Job, end_ns: int, pods: list[Pod]) -> int:
@@ -470,11 +482,7 @@ def _todo(job: Job, rule: Rule, pods: list[Pod]) -> str | None:
     spec = (job.spec.get("template") or {}).get("spec") or {}
     never = spec.get("restartPolicy") == "Never"
     if rule in (EXITED, SAME_EXIT):
-        advice = _after_exits(job, rule, pods, never=never)
-        # With OnFailure the pod that restarts is deleted before it is Failed.
-        left = pods or [pod for pod in job.pods if pod.phase != "Succeeded"]
-        gone = all(pod.gone_ns is not None for pod in left)
-        return (advice or rule.todo).replace(_LOGS, _GONE) if gone else advice
+        return _after_exits(job, rule, pods, never=never)
     if rule is EVICTED:
         return _against_disruption(pods, never=never)
     if rule is POLICY and "Index" in str((job.failure or {}).get("reason")):
@@ -493,7 +501,15 @@ def _todo(job: Job, rule: Rule, pods: list[Pod]) -> str | None:
     return None
 
 
-def _after_exits(job: Job, rule: Rule, pods: list[Pod], *, never: bool) -> str | None:
+def _logs(job: Job, pods: list[Pod]) -> str:
+    """What to do about the logs of some pods of a Job, by whether one of them is left."""
+    # With OnFailure the pod that restarts is deleted before it is Failed.
+    shown = pods or [pod for pod in job.pods if pod.phase != "Succeeded"]
+    return _GONE if shown and all(pod.gone_ns is not None for pod in shown) else _LOGS
+
+
+def _after_exits(job: Job, rule: Rule, pods: list[Pod], *, never: bool) -> str:
+    logs = _logs(job, pods)
     codes = {p.exit["exit_code"] for p in pods if p.exit is not None and p.ended_alone}
     inits = [(p, c) for p in pods if (c := init_failure(p)) is not None]
     if inits and not codes:
@@ -515,11 +531,11 @@ def _after_exits(job: Job, rule: Rule, pods: list[Pod], *, never: bool) -> str |
     if codes and codes <= SHELL_CODES.keys():
         return (
             "See that the image has what .command and .args name, executable and in its PATH, and "
-            f"scripts the right line ends and interpreter. {_LOGS}"
+            f"scripts the right line ends and interpreter. {logs}"
         )
-    if rule is SAME_EXIT and (not never or job.spec.get("podFailurePolicy") or not codes - {0}):
-        return _LOGS  # it has a policy already, or validation would refuse it
-    return None
+    if rule is EXITED or not never or job.spec.get("podFailurePolicy") or not codes - {0}:
+        return logs  # it has a policy already, or validation would refuse it
+    return f"{_SPARE_RETRIES} {logs}"
 
 
 def _against_disruption(pods: list[Pod], *, never: bool) -> str | None:
@@ -545,54 +561,3 @@ def _against_disruption(pods: list[Pod], *, never: bool) -> str | None:
             "is not valid with OnFailure), or raise backoffLimit."
         )
     return "Raise backoffLimit: these pods have no DisruptionTarget that a policy could ignore."
-
-
-def _refused_since(facts: Facts, job: Job) -> tuple[int, str] | None:
-    """Refusals after which no pod came, of a Job that wants more: since when, the last message."""
-    events = facts.refusals_of.get(job.uid, [])
-    calls = [
-        call
-        for call in facts.refused_creations.get(("pods", job.namespace, job.name), ())
-        if job.created_ns <= call["recv_ns"] <= (job.gone_ns or facts.end_ns)
-    ]
-    if not events and not calls:
-        return None
-    times = [e.first_ns for e in events] + [c["recv_ns"] for c in calls]
-    first_ns = min(times)
-    if any(p.first.at_ns > first_ns for p in job.pods):
-        return None
-    wanted = job.spec.get("parallelism", 1)
-    live = [p for p in job.pods if p.end is None and p.deletion_ns is None]
-    if not isinstance(wanted, int) or len(live) >= wanted:
-        return None
-    last = events[-1].row if events else calls[-1]
-    return max(job.created_ns, first_ns), str(last["message"] or "no message")
-
-
-def refused_to_the_end(facts: Facts, job: Job) -> bool:
-    """Whether TK405 tells of a Job that its pods are refused."""
-    if job.failure is not None:
-        return not job.pods and _refused_since(facts, job) is not None
-    return job.gone_ns is None and job.managed and _refused_since(facts, job) is not None
-
-
-def refused_case(facts: Facts, job: Job, until_ns: int) -> Case:
-    """The case of a Job of which `refused_to_the_end` is true."""
-    from_ns, message = _refused_since(facts, job) or (job.created_ns, "")
-    refusal = refusal_of(message)
-    plain = refusal in (Refusal.OTHER, Refusal.INVALID)
-    what = "the API server refuses its pods" if plain else f"its pods are refused ({refusal.value})"
-    if refusal is Refusal.QUOTA:
-        what = refusal.value
-    state = "failed" if job.failure is not None else "cannot start"
-    return Case(
-        REFUSED,
-        job.target,
-        f"{state}: {what}",
-        from_ns,
-        until_ns,
-        f"from {clock(from_ns)} on: {shortened(message)}",
-        job.cronjob,
-        evidence={"message": message, "refusal": refusal.value},
-        todo=refusal_advice(message),
-    )

@@ -15,6 +15,7 @@ from tracekit.answers.findings.costliest import COSTLY, Costliest
 from tracekit.answers.findings.cut_short import CUT_SHORT, cut_short
 from tracekit.answers.findings.deletions import HELD_NS, held, invalid_owner
 from tracekit.answers.findings.deletions import RULES as DELETION_RULES
+from tracekit.answers.findings.one_cause import by_index
 from tracekit.answers.findings.overruns import OVERRUN, TTL_LATE, overrun, ttl_overrun
 from tracekit.answers.findings.uncounted import (
     LOOK_AT_ALL,
@@ -64,7 +65,7 @@ WAITING = Rule(
     "TK414", "in back-off at the end", Severity.INFO,
     "The Job is unfinished at the end of the record, a pod of it failed, and none lives.",
     "None known.",
-    "It goes on by itself; each failure doubles the wait, up to 10 minutes at most.",
+    "It goes on by itself; each failure doubles the wait, up to the release's longest.",
     rank=63,
     losses=HOLDS,
 )  # fmt: skip
@@ -116,9 +117,8 @@ class Jobs(RuleGroup):
 
 
 def _of_jobs(facts: Facts) -> Iterator[Case]:
-    failed = list(job_failures.find(facts))
-    yield from failed
-    explained = {case.target.uid: case.rule for case in failed}
+    """What is told of each Job."""
+    explained = {case.target.uid: case for case in job_failures.find(facts)}
     by_name: defaultdict[tuple[str, str], list[Job]] = defaultdict(list)
     spells = backlog_spells(facts)
     for job in facts.jobs:
@@ -127,11 +127,15 @@ def _of_jobs(facts: Facts) -> Iterator[Case]:
             yield from _unfinished(facts, job, spells)
         yield from held(facts, job)
         yield from invalid_owner(facts, job)
-        yield from _index(job)
+        failed, index = explained.get(job.uid), next(_index(job), None)
+        if index is not None:
+            yield index
+        if failed is not None:
+            yield by_index(job, failed, index)
         yield from _outlived(facts, job)
         yield from overrun(facts, job, spells)
         yield from ttl_overrun(facts, job)
-        yield from vanished(facts, job, explained.get(job.uid))
+        yield from vanished(facts, job, None if failed is None else failed.rule)
         yield from cut_short(facts, job)
     for jobs in by_name.values():
         yield from _recreated(jobs)
@@ -173,9 +177,11 @@ def _unfinished(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
             f"{counted(len(dead), 'failed pod')}{text}, the last at "
             f"{clock(max(p.over_ns for p in dead))}; backoffLimit {job.spec.get('backoffLimit', 6)}"
         )
+        longest = span(facts.release.longest_backoff_s * NS_PER_S)
+        todo = f"It goes on by itself; each failure doubles the wait, up to {longest}."
         claim = "waited in back-off when the record ended"
         since_ns = max(p.over_ns for p in dead)
-        yield _plain(WAITING, facts, job, claim, detail, since_ns)
+        yield replace(_plain(WAITING, facts, job, claim, detail, since_ns), todo=todo)
     elif job.spec.get("parallelism") != 0 and (
         (led_ns >= BEGIN_NS and not any(p.ran for p in job.pods))
         or (not as_of_ns and age_ns >= BEGIN_NS and not job.last.row["start_ns"])
@@ -245,7 +251,7 @@ def _not_begun(facts: Facts, job: Job, spells: Spells) -> Case:
             f"{job.pods[0].name}"
         )
     elif bug is None:
-        todo = _NO_POD
+        todo = _LOOK_AT_MANAGER
     as_of_ns = facts.as_of(job.namespace, "jobs", "pods") or facts.as_of(job.namespace, "jobs")
     came_ns = min((pod.created_ns for pod in job.pods), default=facts.end_ns)
     came_late = as_of_ns - came_ns < BEGIN_NS
@@ -260,7 +266,7 @@ def _not_begun(facts: Facts, job: Job, spells: Spells) -> Case:
     return replace(case, cause=cause, todo=todo, thread=thread)
 
 
-_NO_POD = (
+_LOOK_AT_MANAGER = (
     "See whether the controller manager runs and leads (kubectl -n kube-system get lease "
     "kube-controller-manager -o yaml), and what its log says of the Job."
 )

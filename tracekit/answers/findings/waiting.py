@@ -10,11 +10,12 @@ from msgspec.structs import replace
 from tracekit.answers.endings import left_by
 from tracekit.answers.findings.controllers import FINALIZER_LEFT
 from tracekit.answers.findings.job_failures import failure_rule
+from tracekit.answers.findings.refused_edits import EDIT_REFUSED, refused_edits
 from tracekit.answers.harm import HOLDS, NO_HARM
 from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.parts import RuleGroup
 from tracekit.answers.remedies import PROBE_ADVICE, of_kubelet, of_start
-from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod, Row
+from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod
 from tracekit.answers.waits import PodWait, Wait, held_by
 from tracekit.answers.words import agreed, agreeing, clock, counted, named, shortened
 from tracekit.base.durations import span
@@ -67,13 +68,6 @@ UNSEEN_END = Rule(
     "Clients that do not wait for it.",
     "Let whoever waits for the Job (a hook of Argo CD or Helm) watch it, or raise "
     "ttlSecondsAfterFinished to some minutes.", rank=58,
-)  # fmt: skip
-EDIT_REFUSED = Rule(
-    "TK433", "an edit that the API server refused", Severity.WARNING,
-    "The audit log has a request for the object that was answered 422 (Invalid).",
-    "None known.",
-    "A Job's template cannot be changed: delete the Job and create it anew (Argo CD: sync option "
-    "Replace=true,Force=true).", rank=24,
 )  # fmt: skip
 UNCOUNTABLE = Rule(
     "TK209", "a status that the API server must refuse", Severity.WARNING,
@@ -147,7 +141,6 @@ RULES = (
 #: A Job without anything to do for so long is idle. A choice: a tool that creates a Job with no
 #: parallelism and raises it at once is not told; only when the finding comes hangs on it.
 IDLE_NS = 30 * NS_PER_S
-_REFUSALS_OF = {"jobs": "Job", "cronjobs": "CronJob"}
 
 
 class Waiting(RuleGroup):
@@ -156,6 +149,8 @@ class Waiting(RuleGroup):
     def __init__(self) -> None:
         #: parallelism and completions of Jobs of which the first is greater.
         self._spare: set[tuple[int, int]] = set()
+        #: By namespace and name of suspended Jobs: whether they had the condition from the first.
+        self._suspended: dict[tuple[str, str], bool] = {}
 
     def of_part(self, facts: Facts) -> Iterator[Case]:
         """The cases about the objects of a part."""
@@ -165,12 +160,15 @@ class Waiting(RuleGroup):
             yield from _ttl_took(facts, job)
             yield from _pods_gone(facts, job)
             yield from _left_alone(facts, job)
+            if job.last.spec.get("suspend") is True:
+                conditioned = job.first.true("Suspended") is not None
+                self._suspended[job.namespace, job.name] = conditioned
         yield from _spare(facts, self._spare)
         yield from _ownerless(facts)
 
     def of_whole(self, whole: Facts) -> Iterator[Case]:
         """The edits that were refused."""
-        return _edits(whole)
+        return refused_edits(whole, self._suspended)
 
     def settled(self, cases: list[Case]) -> list[Case]:
         """The same; what several Jobs have is told with its numbers where these are the same."""
@@ -207,7 +205,14 @@ def _runs_on(facts: Facts, job: Job, found: list[PodWait]) -> Case:
         f"{clock(first.since_ns)}; a pod succeeds when all its containers have",
         job.cronjob,
         evidence={"pod": first.pod.name, "runs": first.container, "ended": first.message},
+        todo=None if facts.release.native_sidecars else _NO_NATIVE_SIDECAR,
     )  # fmt: skip
+
+
+_NO_NATIVE_SIDECAR = (
+    "Let the main container end it, or keep what injects it away from Jobs (native sidecars came "
+    "with 1.29)."
+)
 
 
 def _left_alone(facts: Facts, job: Job) -> Iterator[Case]:
@@ -306,7 +311,8 @@ def _in_grace(facts: Facts, job: Job, found: list[PodWait]) -> Case:
         "waits for a pod that is being deleted and may take its time",
         first.since_ns, as_of_ns,
         f"{named([w.pod.name for w in found])}: deletion asked for at {clock(first.since_ns)}, "
-        f"its grace period lets it run until {clock(deadline_ns)} ({_as_of(facts, job)})",
+        f"the grace period lets {'it' if len(found) == 1 else 'the first'} run until "
+        f"{clock(deadline_ns)} ({_as_of(facts, job)})",
         job.cronjob, severity=Severity.INFO,
         evidence={"pods": [w.pod.name for w in found], "by": first.reason},
         todo="It goes on by itself. Shorten terminationGracePeriodSeconds of the template, or let "
@@ -362,6 +368,7 @@ def _terminating(facts: Facts, job: Job, found: list[PodWait]) -> Case:
     elif job.spec.get("podReplacementPolicy") == "Failed":
         claim = "makes no new pod (podReplacementPolicy Failed) until the old one is gone"
     node = first.pod.last.row["node_name"]
+    nodes = list(dict.fromkeys(str(w.pod.last.row["node_name"] or "no node") for w in found))
     by = f" by {first.reason}" if first.reason else ""
     state = f" ({first.message})" if first.message else ""
     others = [f for f in first.pod.last.finalizers if f != TRACKING]
@@ -369,7 +376,7 @@ def _terminating(facts: Facts, job: Job, found: list[PodWait]) -> Case:
     names = [w.pod.name for w in found]
     return Case(
         TERMINATING, job.target, claim, first.since_ns, _as_of_ns(facts, job),
-        f"{before}{named(names)} on {node}{state} {agreed('was', names)} deleted at "
+        f"{before}{named(names)} on {named(nodes)}{state} {agreed('was', names)} deleted at "
         f"{clock(first.since_ns)}{by}, {span(_as_of_ns(facts, job) - first.since_ns)} ago "
         f"({_as_of(facts, job)}){held}",
         job.cronjob,
@@ -538,25 +545,4 @@ def _ownerless(facts: Facts) -> Iterator[Case]:
             evidence={"pods": [pod.name], "finalizer": TRACKING},
             todo=f"kubectl patch pod -n {pod.namespace} {pod.name} --type=json "
                  "-p '[{\"op\":\"remove\",\"path\":\"/metadata/finalizers\"}]'",
-        )  # fmt: skip
-
-
-def _edits(facts: Facts) -> Iterator[Case]:
-    groups: defaultdict[tuple[str, ...], list[Row]] = defaultdict(list)
-    for call in facts.refused_calls:
-        if call["reason"] != "Invalid" or call["stream"] not in _REFUSALS_OF or call["cronjob"]:
-            continue  # what a controller's creation met is told of its owner
-        names = ("stream", "namespace", "name", "username", "verb", "message")
-        groups[tuple(str(call[n] or "") for n in names)].append(call)
-    for (stream, namespace, name, user, verb, message), calls in groups.items():
-        immutable = "immutable" in message
-        first_ns, last_ns = calls[0]["recv_ns"] or 0, calls[-1]["recv_ns"] or 0
-        yield Case(
-            EDIT_REFUSED, Target(_REFUSALS_OF[stream], namespace, name),
-            f"{verb} by {user or 'unknown'} was refused (422)"
-            + (": the field is immutable" if immutable else ""),
-            first_ns, last_ns,
-            f"{counted(len(calls), 'time')} from {clock(first_ns)} on: {shortened(message)}",
-            evidence={"user": user, "verb": verb, "message": message, "times": len(calls)},
-            todo=None if immutable else "Change the request as the message says.",
         )  # fmt: skip

@@ -1,0 +1,86 @@
+"""Who took a Job's pods off their node, by the Events of autoscalers, and what prevents it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+
+from tracekit.answers.trace_model import Facts, Job, Pod, Row
+from tracekit.answers.words import clock
+
+
+class _Autoscaler(Struct, frozen=True):
+    name: str
+    #: Annotation and value by which a pod is left alone while it runs.
+    annotation: str
+    value: str
+
+
+#: Upstream: cluster-autoscaler/utils/drain, karpenter's pkg/apis/v1 (labels.go).
+_CLUSTER: Final = _Autoscaler(
+    "the cluster autoscaler", "cluster-autoscaler.kubernetes.io/safe-to-evict", "false"
+)
+_KARPENTER: Final = _Autoscaler("Karpenter", "karpenter.sh/do-not-disrupt", "true")
+#: Reason of an Event about a pod, and words of its message.
+#: Upstream: cluster-autoscaler/core/scaledown/actuation, karpenter's terminator/events.
+_EVENTS: Final = (
+    ("ScaleDown", "", _CLUSTER),
+    ("Evicted", "Evicted pod: ", _KARPENTER),
+    ("Disrupted", "", _KARPENTER),
+)
+
+
+class Taken(Struct, frozen=True):
+    """That an autoscaler took a pod off its node: what is said of it, and what to do."""
+
+    said: str
+    todo: str
+
+
+def taken_by(facts: Facts, job: Job, pods: Sequence[Pod]) -> Taken | None:
+    """What autoscalers say of some pods of a Job; of no pods: of all that are its by their name."""
+    for event in _events(facts, job, pods):
+        reason, message = str(event["reason"]), str(event["message"] or "")
+        found = next((a for r, text, a in _EVENTS if r == reason and text in message), None)
+        if found is not None:
+            at_ns = int(event["last_ns"] or event["recv_ns"] or 0)
+            pod = event["involved_name"]
+            said = (
+                f"{found.name} took {pod} off its node (Event {reason}, {clock(at_ns)}: {message})"
+            )
+            return Taken(said, _todo(job, found))
+    return None
+
+
+def _events(facts: Facts, job: Job, pods: Sequence[Pod]) -> Iterator[Row]:
+    if pods:
+        yield from (event.row for pod in pods for event in facts.events_of_pod(pod))
+        return
+    # Pods that went before anybody looked have a name still: NAME-, five characters.
+    yield from (event.row for event in facts.events_of_named(job))
+
+
+def _todo(job: Job, by: _Autoscaler) -> str:
+    template = _mapping(job.spec.get("template"))
+    of_pods = _mapping(_mapping(template.get("metadata")).get("annotations"))
+    wanted = f'{by.annotation}: "{by.value}"'
+    if str(of_pods.get(by.annotation)) == by.value:
+        return (
+            f"Its pods have {wanted} already, which {by.name} heeds where it consolidates, not "
+            "where a node expires, is interrupted or drained by hand: see its log for this node. "
+            "Let the work bear a second start (backoffLimit, a podFailurePolicy that ignores "
+            "DisruptionTarget)."
+        )
+    where = "in the pod template (spec.template.metadata.annotations)"
+    if by.annotation in job.last.annotations:
+        return (
+            f"{by.annotation} stands on the Job, where {by.name} does not look: set {wanted} "
+            f"{where}."
+        )
+    return f"Set {wanted} {where}: then {by.name} lets them end first."
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,86 @@
+"""TK433: changes of Jobs and CronJobs that the API server refused, and what may be changed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from tracekit.answers.model import Case, Rule, Severity, Target
+from tracekit.answers.refusals import objection
+from tracekit.answers.trace_model import Facts, Row
+from tracekit.answers.words import clock, counted, shortened
+
+_REFUSALS_OF: Final = {"jobs": "Job", "cronjobs": "CronJob"}
+
+EDIT_REFUSED = Rule(
+    "TK433", "an edit that the API server refused", Severity.WARNING,
+    "The audit log has a request for the object that was answered 422 (Invalid).",
+    "None known.",
+    "A Job's template cannot be changed: delete the Job and create it anew (Argo CD: sync option "
+    "Replace=true,Force=true).", rank=24,
+)  # fmt: skip
+
+
+def refused_edits(facts: Facts, suspended: Mapping[tuple[str, str], bool]) -> Iterator[Case]:
+    """Requests for an object that were answered 422, one case for each kind of them.
+
+    `suspended`: by namespace and name of suspended Jobs, whether they had the condition Suspended
+    when they were first seen.
+    """
+    groups: defaultdict[tuple[str, ...], list[Row]] = defaultdict(list)
+    for call in facts.refused_calls:
+        if call["reason"] != "Invalid" or call["stream"] not in _REFUSALS_OF or call["cronjob"]:
+            continue  # what a controller's creation met is told of its owner
+        names = ("stream", "namespace", "name", "username", "verb", "message")
+        groups[tuple(str(call[n] or "") for n in names)].append(call)
+    for (stream, namespace, name, user, verb, message), calls in groups.items():
+        immutable = "immutable" in message
+        first_ns, last_ns = calls[0]["recv_ns"] or 0, calls[-1]["recv_ns"] or 0
+        held = suspended.get((namespace, name)) if stream == "jobs" and immutable else None
+        todo = None if immutable else "Change the request as the message says."
+        if held is not None and "spec.template" in message:
+            todo = _of_suspended(facts, conditioned=held)
+        yield Case(
+            EDIT_REFUSED, Target(_REFUSALS_OF[stream], namespace, name),
+            f"{verb} by {user or 'unknown'} was refused (422)"
+            + (": the field is immutable" if immutable else f": {objection(message)}"),
+            first_ns, last_ns,
+            f"{counted(len(calls), 'time')} from {clock(first_ns)} on: {shortened(message)}",
+            evidence={"user": user, "verb": verb, "message": message, "times": len(calls)},
+            todo=todo, thread=_thread(facts, held=held),
+        )  # fmt: skip
+
+
+#: Of a Job that was suspended and never ran.
+_MUTABLE: Final = (
+    "In a suspended Job that never ran, only node affinity, node selector, tolerations, labels, "
+    "annotations and scheduling gates of its template can be changed: see what else the request "
+    "changes."
+)
+
+
+def _of_suspended(facts: Facts, *, conditioned: bool) -> str:
+    """What to do where whoever holds a Job back may not change its template."""
+    if not facts.release.changes_suspended:
+        return (
+            "This release lets nobody change the template of a suspended Job: upgrade to 1.23 or "
+            "later, or let the queue set nothing in it."
+        )
+    if _waits_for_the_condition(facts, conditioned=conditioned):
+        return (
+            "This release refuses that until the Job has its condition Suspended, also where it "
+            "never ran: upgrade to 1.36.2 or later, or turn "
+            "MutableSchedulingDirectivesForSuspendedJobs off."
+        )
+    return _MUTABLE
+
+
+def _waits_for_the_condition(facts: Facts, *, conditioned: bool) -> bool:
+    return facts.release.changes_after_condition and not conditioned
+
+
+def _thread(facts: Facts, *, held: bool | None) -> int | None:
+    return (
+        139281 if held is not None and _waits_for_the_condition(facts, conditioned=held) else None
+    )
