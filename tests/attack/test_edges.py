@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import resource
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -81,6 +82,29 @@ def test_a_job_may_ask_for_two_thousand_million_pods(tmp_path: Path, version: st
     assert run("import", "watch", str(log), "-o", str(trace))[0] == 0
     with little_memory():
         code, _, said = run("diagnose", str(trace), "--kubernetes-version", version)
+    assert code in (0, 1), said
+
+
+def _no_end(*_: object) -> None:
+    pytest.fail("half a minute of processor time, and no verdict")
+
+
+@pytest.mark.parametrize("version", ["v1.21.14", "v1.36.3"])
+@pytest.mark.parametrize("seconds", [0, -1])
+def test_a_job_may_have_no_time_at_all(tmp_path: Path, version: str, seconds: int) -> None:
+    """A deadline that a sync sets from its own time is no timer to look before: that has no end."""
+    rows = json.loads(text())
+    for row in _job_rows(rows):
+        row["object"]["spec"]["activeDeadlineSeconds"] = seconds
+    log, trace = tmp_path / "watch.jsonl", tmp_path / "trace"
+    log.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert run("import", "watch", str(log), "-o", str(trace))[0] == 0
+    signal.signal(signal.SIGPROF, _no_end)
+    signal.setitimer(signal.ITIMER_PROF, 30)
+    try:
+        code, _, said = run("replay", str(trace), "--diff", "--kubernetes-version", version)
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
     assert code in (0, 1), said
 
 

@@ -56,6 +56,15 @@ class SyncClock:
         self.asked.append(at_ns)
         return self.now_ns >= at_ns
 
+    def spent(self, start_ns: int, span_ns: int) -> bool:
+        """Whether so much time has passed since then.
+
+        A start that is now moves with the clock: no other time of the sync decides differently.
+        """
+        if start_ns == self.now_ns:
+            return span_ns <= 0
+        return self.reached(start_ns + span_ns)
+
 
 class SyncResult(Struct, frozen=True, gc=False):
     """How a sync ended, for the worker that called it."""

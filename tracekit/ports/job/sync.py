@@ -253,15 +253,17 @@ def _limit_or_deadline(ctx: SyncContext, status: JobStatus) -> Condition | None:
         return _failure(ctx, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
     if spec.active_deadline_s is None or ctx.suspended or status.start_ns is None:
         return None
-    deadline_ns = status.start_ns + spec.active_deadline_s * NS_PER_S
+    span_ns = spec.active_deadline_s * NS_PER_S
+    deadline_ns = status.start_ns + span_ns
+    over = ctx.clock.spent(status.start_ns, span_ns)
     rearmed = ctx.rules.counting.deadline_timer_rearmed_on_every_sync
     ctx.note(
         "deadline",
         seconds=spec.active_deadline_s,
         deadline_ns=deadline_ns,
-        armed=rearmed or ctx.job.status.start_ns is None or ctx.clock.reached(deadline_ns),
+        armed=rearmed or ctx.job.status.start_ns is None or over,
     )
-    if ctx.clock.reached(deadline_ns):
+    if over:
         return _failure(ctx, "DeadlineExceeded", "Job was active longer than specified deadline")
     if rearmed:
         ctx.arm(deadline_ns - ctx.clock.now_ns)

@@ -170,15 +170,17 @@ def _decide_ending(ctx: SyncContext, status: JobStatus) -> _Verdict:
             "Failed", "BackoffLimitExceeded", "Job has reached the specified backoff limit"
         )
     elif spec.active_deadline_s is not None and status.start_ns is not None and not ctx.suspended:
-        deadline_ns = status.start_ns + spec.active_deadline_s * NS_PER_S
+        span_ns = spec.active_deadline_s * NS_PER_S
+        deadline_ns = status.start_ns + span_ns
+        over = ctx.clock.spent(status.start_ns, span_ns)
         rearmed = ctx.rules.counting.deadline_timer_rearmed_on_every_sync
         ctx.note(
             "deadline",
             seconds=spec.active_deadline_s,
             deadline_ns=deadline_ns,
-            armed=rearmed or ctx.job.status.start_ns is None or ctx.clock.reached(deadline_ns),
+            armed=rearmed or ctx.job.status.start_ns is None or over,
         )
-        if ctx.clock.reached(deadline_ns):
+        if over:
             verdict.ending = ctx.condition(
                 "Failed", "DeadlineExceeded", "Job was active longer than specified deadline"
             )
