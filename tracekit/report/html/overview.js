@@ -43,6 +43,12 @@
   const SHOWN = 3, CAUSES = 3;
   // What follows from another finding stands below it.
   const follows = (finding, place) => finding.cause && D.findings.slice(0, place).some((other) => other.id === finding.cause);
+  // A list that is cut says so.
+  const firstOf = (items) => {
+    const list = el("ul", { class: items.length > SHOWN + 1 ? "cut" : "" }, ...items);
+    const rest = el("button", { type: "button", class: "rest", onclick: () => { list.className = ""; rest.remove(); } }, `${number(items.length - SHOWN)} more`);
+    return list.className ? [list, rest] : [list];
+  };
   const findingRow = (finding, place) => {
     const cases = finding.cases.map(([kind, namespace, name, uid, detail, from]) => {
       const job = kind === "Job" ? byUid.get(uid) || byKey.get(`${namespace}/${name}`) : null;
@@ -54,7 +60,7 @@
     if (finding.left) cases.push(el("li", {}, `and ${number(finding.left)} more`));
     const box = el("details", { class: `finding ${finding.severity}${place < SHOWN ? "" : " extra"}${follows(finding, place) ? " follows" : ""}`, "data-id": finding.id },
       el("summary", {}, el("span", { class: "severity" }, finding.severity), el("span", { class: "id" }, finding.id), el("span", { class: "text" }, finding.text), finding.from === null ? null : el("span", { class: "since" }, "since ", el("time", { datetime: rfc(finding.from), title: both(finding.from) }, iso(finding.from).slice(0, 19)))),
-      el("ul", {}, ...cases),
+      ...firstOf(cases),
       el("p", { class: "do" }, el("b", {}, "What to do: "), finding.do, " ",
         el("button", { type: "button", onclick: () => { location.hash = `finding=${place}`; } }, "show on the timeline"), " ",
         finding.url ? el("a", { href: finding.url, rel: "noreferrer noopener", target: "_blank" }, `kubernetes/kubernetes#${finding.thread}`) : null));
