@@ -84,7 +84,7 @@ def test_line_feeds_stay_only_where_they_are_asked_for() -> None:
         ("", ""),
         ("a=b", "a=b"),
         ("\tx\x1b", "\\tx\\x1b"),
-        ("two\nlines", "two\nlines"),
+        ("two\nlines", "two\\nlines"),
     ],
 )
 def test_no_cell_is_a_formula(text: str, cell: str) -> None:

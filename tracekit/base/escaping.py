@@ -61,9 +61,10 @@ def _written_out(character: str) -> str:
 def for_csv(text: str) -> str:
     """The text as a cell that no spreadsheet runs: an apostrophe before what looks like a formula.
 
-    Numbers stay as they are; what a terminal would obey is written out, but for line feeds.
+    Numbers stay as they are; what a terminal would obey is written out, line feeds too: a cell
+    makes no line of its own.
     """
-    text = for_terminal(text, lines=True)
+    text = for_terminal(text)
     if _FORMULA.match(text) and not _NUMBER.fullmatch(text):
         return f"'{text}"
     return text
