@@ -10,7 +10,7 @@ from tracekit.answers.evidence import Evidence
 from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.refusals import Refusal, objection, refusal_advice, refusal_of
 from tracekit.answers.trace_model import CronJob, Facts, Job
-from tracekit.answers.words import clock
+from tracekit.answers.words import clock, shortened
 
 #: Upstream: apimachinery's util/validation, IsDNS1123Label, IsValidLabelValue, IsQualifiedName.
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
@@ -65,7 +65,7 @@ def of_parents(facts: Facts) -> Iterator[Case]:
             REFUSED_JOBS, Target(kind, namespace, name, uid),
             f"its Jobs are refused: {what}",
             first_ns, int(last.row["last_ns"] or last.at_ns),
-            f"Event {last.row['reason']}, from {clock(first_ns)} on: {message[:_MESSAGE_CHARS]}",
+            f"Event {last.row['reason']}, from {clock(first_ns)} on: {shortened(message)}",
             evidence={"message": message, "from": Evidence.EVENT.value},
             todo=f"Correct it in the {kind}." if refusal is Refusal.INVALID
             else refusal_advice(message),
@@ -91,16 +91,12 @@ def _answered(facts: Facts, cron: CronJob, jobs: Sequence[Job]) -> Case | None:
         REFUSED_JOBS, cron.target,
         f"starts nothing: its Jobs are refused (422): {objection(message)}",
         min(found)[0], last_ns,
-        f"{evidence.value}, {clock(last_ns)}: {message[:_MESSAGE_CHARS]}",
+        f"{evidence.value}, {clock(last_ns)}: {shortened(message)}",
         evidence={"message": message, "from": evidence.value},
         todo=_SHORTER
         if refusal_of(message) is Refusal.NAME_TOO_LONG
         else _TODO.get(objection(message).partition("[")[0]),
     )  # fmt: skip
-
-
-#: A choice: so much of a message stands in the detail of a finding.
-_MESSAGE_CHARS: Final = 200
 
 
 def _by_rules(facts: Facts, cron: CronJob, jobs: Sequence[Job]) -> Case | None:
