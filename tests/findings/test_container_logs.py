@@ -71,4 +71,4 @@ def test_what_could_not_be_had_is_told(failed: Any) -> None:
 
 def test_a_long_line_is_cut(failed: Any) -> None:
     case = failed(log(pods(failed)[0], text="x" * 5000))
-    assert len(case.detail) < 600
+    assert len(case.detail) < 700

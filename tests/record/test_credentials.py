@@ -434,5 +434,5 @@ def test_a_token_of_megabytes_is_refused_at_once(tmp_path: Path) -> None:
             }
         )
     )
-    with pytest.raises(ClusterError, match="longer than 64 KiB"):
+    with pytest.raises(ClusterError, match="more than 64 KiB"):
         Connection(ConnectOptions(kubeconfig=str(config)))

@@ -27,7 +27,7 @@ from tracekit.judge.engine import Engine
 from tracekit.judge.judged import Asked, Judge, resolve_era
 from tracekit.judge.misfit import SAMPLE, Systematic
 from tracekit.report.replay import exit_status
-from tracekit.sql.diagnosed import findings_of
+from tracekit.sql.findings import findings_of
 from tracekit.sql.session import Session
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.versions.overrides import AskedRules

@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.operations import growth
 from tracekit.answers.findings import controllers
+from tracekit.answers.findings.duplicates import duplicates
 from tracekit.answers.findings.living import Living
 from tracekit.answers.trace_model import Job, Pod, State
 
@@ -90,7 +91,7 @@ def _many_pods(rule: Any, count: int) -> Callable[[], object]:
 
 
 def test_pods_of_a_job_are_not_compared_with_each_other() -> None:
-    assert growth(partial(_many_pods, controllers._duplicates), 50) < 1.3
+    assert growth(partial(_many_pods, duplicates), 50) < 1.3
 
 
 def test_revisions_without_a_change_are_walked_once() -> None:

@@ -51,6 +51,9 @@ def smallest_by_version() -> tuple[str, ...]:
 
 
 QUICK: dict[str, Kept] = {
+    "mutation/test_witnesses.py::test_a_row_that_is_turned_over_is_contradicted_by_its_witness": Kept(
+        every=1
+    ),
     "unit/cli/test_report_browser.py::test_ten_thousand_jobs_are_one_page": NONE,
     "unit/cli/test_report_browser.py::test_ten_thousand_pods_open_and_scroll": NONE,
     "attack/test_queries.py::test_no_attack_changes_anything": NONE,

@@ -250,7 +250,7 @@ def test_what_is_no_trace_is_said_so(tmp_path):
         TraceReader(tmp_path)
     file = tmp_path / "file"
     file.write_text("x")
-    with pytest.raises(TraceFormatError, match="not a directory"):
+    with pytest.raises(TraceFormatError, match="it is a file; make one of it with"):
         TraceReader(file)
     with pytest.raises(TraceFormatError, match="no column nonsense"):
         next(write(tmp_path / "t", SAMPLE).batches(("nonsense",)))

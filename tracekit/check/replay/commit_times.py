@@ -429,15 +429,19 @@ def _ahead_of_servers(rows: Arrivals, first: int, end: int) -> int | None:
     """So far ahead of the API server's clock; None: too few rows tell.
 
     Times are cut to seconds: of many rows the least is near, of few it is taken in the middle. The
-    manager's Lease, of which nobody doubts when it came, tells it to within a second.
+    manager's Lease, of which nobody doubts when it came, tells it to within a second. A creation
+    sets all its times in one request: where they differ the row contradicts itself, and tells
+    nothing.
     """
     dated, of_lease = list[int](), list[int]()
     newest_ns = 0
     recv_ns, servers_ns, watched = rows.recv_ns, rows.server_ns, rows.watched
     renewed_ns, own = rows.renewed_ns, rows.own
     for row in range(first, end):
-        server_ns = servers_ns[row]
+        server_ns, created_ns = servers_ns[row], rows.created_ns[row]
         if not server_ns or not watched[row] or server_ns < newest_ns - _UNIT_NS:
+            continue
+        if created_ns and server_ns - created_ns > _UNIT_NS:
             continue
         newest_ns = max(newest_ns, server_ns)
         dated.append(recv_ns[row] - server_ns)
