@@ -47,7 +47,7 @@ MISTAKES: Mapping[str, tuple[str, ...]] = {
         "tracekit replay logs --diff",
         "tracekit diagnose logs",
         "tracekit sql logs 'FROM jobs'",
-        "tracekit info logs/watch.jsonl.zst",
+        "tracekit replay logs/watch.jsonl.zst --diff",
         "tracekit replay run/trace.json --diff",
         "tracekit info broken",
         "tracekit diagnose run run",
