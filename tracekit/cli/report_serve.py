@@ -35,6 +35,10 @@ def serve_report(
             serving.join()
         except KeyboardInterrupt:
             say("Ended")
+        except Exception as error:
+            if "KeyboardInterrupt" not in f"{error!r} {error.__cause__!r} {error.__context__!r}":
+                raise
+            say("Ended")  # Ctrl-C met a query: DuckDB raises an error of its own for it
         finally:
             server.stop()
             serving.join()
