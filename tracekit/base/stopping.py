@@ -1,4 +1,4 @@
-"""A wish to end that a signal handler may utter.
+"""A wish to end that a signal handler may utter, and Ctrl-C that meets a library.
 
 A handler runs in the main thread, between two of its bytecodes: whatever lock that thread holds
 just then, the handler can never get. `threading.Event.set` takes the lock that `Event.wait` holds
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import queue
+from collections.abc import Iterator
 
 
 class StopRequest:
@@ -34,3 +35,23 @@ class StopRequest:
             with contextlib.suppress(queue.Empty):
                 self._wake.get(timeout=timeout_s)
         return self._made
+
+
+_OF_ITS_OWN = "Query interrupted"
+
+
+@contextlib.contextmanager
+def interrupted_at_once() -> Iterator[None]:
+    """Let Ctrl-C be itself also where it met DuckDB.
+
+    In the midst of a query DuckDB raises a RuntimeError of its own, in the midst of a read of ours
+    an Error whose text is the traceback of the KeyboardInterrupt.
+    """
+    try:
+        yield
+    except Exception as error:
+        first, *lines = str(error).splitlines() or [""]
+        of_ours = first.startswith("Traceback") and "KeyboardInterrupt:" in map(str.strip, lines)
+        if of_ours or (isinstance(error, RuntimeError) and first == _OF_ITS_OWN):
+            raise KeyboardInterrupt from error
+        raise

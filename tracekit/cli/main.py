@@ -23,6 +23,7 @@ import click
 
 import tracekit
 from tracekit.base.errors import TracekitError
+from tracekit.base.stopping import interrupted_at_once
 from tracekit.cli import imports
 from tracekit.cli.config import defaults_of
 from tracekit.cli.damage import damage_noted
@@ -276,10 +277,11 @@ def _name() -> str:
 def _run(args: list[str] | None) -> int:
     """The status of the verb; each error becomes one sentence."""
     try:
-        result = cli.main(
-            args=args, prog_name=_name(), complete_var=COMPLETE_VAR, standalone_mode=False
-        )
-    except click.exceptions.Abort:
+        with interrupted_at_once():
+            result = cli.main(
+                args=args, prog_name=_name(), complete_var=COMPLETE_VAR, standalone_mode=False
+            )
+    except (click.exceptions.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except click.ClickException as error:
         if isinstance(error, click.exceptions.NoArgsIsHelpError):

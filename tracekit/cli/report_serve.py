@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from threading import Thread
 
+from tracekit.base.stopping import interrupted_at_once
 from tracekit.base.time_input import TimeRange
 from tracekit.cli.messages import say, tell_all, waiting
 from tracekit.report.serving.answers import Answers
@@ -29,16 +30,12 @@ def serve_report(
         serving.start()
         try:
             say(f"Open {server.url} in a browser of this machine; Ctrl-C ends it")
-            with waiting("Judging the trace"):
+            with waiting("Judging the trace"), interrupted_at_once():
                 server.judge()
             tell_all([*session.problems, *session.warnings], printed)
             serving.join()
         except KeyboardInterrupt:
             say("Ended")
-        except Exception as error:
-            if "KeyboardInterrupt" not in f"{error!r} {error.__cause__!r} {error.__context__!r}":
-                raise
-            say("Ended")  # Ctrl-C met a query: DuckDB raises an error of its own for it
         finally:
             server.stop()
             serving.join()
