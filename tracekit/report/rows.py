@@ -111,8 +111,8 @@ def _write_box(rows: pa.Table, out: TextIO) -> None:
     )
     if len(names) < rows.num_columns:
         count = f"{len(names)} of {rows.num_columns} columns"
-        of_day = f", times are of {day}" if day is not None else ""
-        out.write(f"{count}{of_day}: name others in the query, or -o line shows all of them\n")
+        rest = ": name others in the query, or" if day is None else f", times are of {day}:"
+        out.write(f"{count}{rest} -o line shows all of them\n")
     elif "…" in box or "columns (" in box:
         out.write("Too wide for this terminal: -o line shows all of it\n")
 
