@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from tests.findings.test_public_reports import (
     ON_FAILURE,
@@ -17,15 +15,16 @@ from tests.findings.test_public_reports import (
     Asked,
     Object,
     at,
+    check_first_screen,
     container,
     cron,
     disrupted,
     ended,
     event,
     failed,
+    imported,
     job,
     of_cron,
-    of_namespace,
     pod,
     unschedulable,
     waiting,
@@ -33,8 +32,6 @@ from tests.findings.test_public_reports import (
 from tracekit import Trace
 from tracekit.answers.findings.diagnosis import Wanted, diagnose
 from tracekit.answers.trace_model import Facts
-from tracekit.cli.import_ import import_
-from tracekit.report.findings import text_lines
 from tracekit.sql.diagnosed import facts_from
 from tracekit.sql.session import Session
 
@@ -224,16 +221,7 @@ LOOK = pod("Running", container("main", RUNNING), meta={"name": "other", "uid": 
 
 @pytest.fixture(scope="module")
 def trace(tmp_path_factory: pytest.TempPathFactory) -> str:
-    place = tmp_path_factory.mktemp("left")
-    items = [LOOK]
-    for number, asked in enumerate(ASKED.values()):
-        items += of_namespace(asked.objects, f"app-{number}")
-    log, out = place / "list.json", place / "trace"
-    log.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    words = [str(log), "-o", str(out), "--kubernetes-version", "v1.33.4"]
-    result = CliRunner().invoke(import_, words, catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return str(out)
+    return imported(ASKED, tmp_path_factory.mktemp("left"), LOOK)
 
 
 @pytest.fixture(scope="module")
@@ -258,9 +246,4 @@ def test_explain_says_the_same(case: str, trace: str, facts: Facts) -> None:
 
 @pytest.mark.parametrize("case", ASKED)
 def test_what_is_said_first(case: str, facts: Facts) -> None:
-    asked = ASKED[case]
-    place = f"app-{list(ASKED).index(case)}"
-    lines = list(text_lines(diagnose(facts, Wanted(namespace=place))))
-    screen = " ".join(" ".join(lines[:24]).split())
-    assert [text for text in asked.says if text not in screen] == [], screen
-    assert [text for text in asked.not_said if text in screen] == [], screen
+    check_first_screen(ASKED, case, facts)

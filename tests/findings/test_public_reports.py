@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from contextlib import closing
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -439,19 +441,31 @@ def of_namespace(objects: tuple[Object, ...], place: str) -> list[Object]:
     return json.loads(re.sub(r'"([jpec]-[12])"', rf'"\1-{place}"', text))
 
 
-@pytest.fixture(scope="module")
-def trace(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """All that was asked, in one list: each in a namespace of its own."""
-    place = tmp_path_factory.mktemp("asked")
-    items = [LOOK]
-    for number, asked in enumerate(ASKED.values()):
-        items += of_namespace(asked.objects, f"app-{number}")
-    log, out = place / "list.json", place / "trace"
+def imported(asked: Mapping[str, Asked], folder: Path, look: Object) -> str:
+    """A trace of all that is asked, in one list: each in a namespace of its own."""
+    items = [look]
+    for number, each in enumerate(asked.values()):
+        items += of_namespace(each.objects, f"app-{number}")
+    log, out = folder / "list.json", folder / "trace"
     log.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     words = [str(log), "-o", str(out), "--kubernetes-version", "v1.33.4"]
     result = CliRunner().invoke(import_, words, catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return str(out)
+
+
+def check_first_screen(asked: Mapping[str, Asked], thread: str, facts: Facts) -> None:
+    """What `diagnose` says first of one of them is what it should be."""
+    place = f"app-{list(asked).index(thread)}"
+    lines = list(text_lines(diagnose(facts, Wanted(namespace=place))))
+    screen = " ".join(" ".join(lines[:24]).split())
+    assert [text for text in asked[thread].says if text not in screen] == [], screen
+    assert [text for text in asked[thread].not_said if text in screen] == [], screen
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return imported(ASKED, tmp_path_factory.mktemp("asked"), LOOK)
 
 
 @pytest.fixture(scope="module")
@@ -461,12 +475,7 @@ def facts(trace: str) -> Facts:
 
 @pytest.mark.parametrize("thread", ASKED)
 def test_what_is_said_first(thread: str, facts: Facts) -> None:
-    asked = ASKED[thread]
-    place = f"app-{list(ASKED).index(thread)}"
-    lines = list(text_lines(diagnose(facts, Wanted(namespace=place))))
-    screen = " ".join(" ".join(lines[:24]).split())
-    assert [text for text in asked.says if text not in screen] == [], screen
-    assert [text for text in asked.not_said if text in screen] == [], screen
+    check_first_screen(ASKED, thread, facts)
 
 
 #: Decided from all Jobs together, or about the record.
