@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.operations import growth
 from tracekit.answers.findings import controllers
+from tracekit.answers.findings.costliest import _backoff
 from tracekit.answers.findings.duplicates import duplicates
 from tracekit.answers.findings.living import Living
 from tracekit.answers.trace_model import Job, Pod, State
@@ -101,3 +102,16 @@ def test_revisions_without_a_change_are_walked_once() -> None:
         return lambda: list(controllers._repeated(job))
 
     assert growth(slow_loop, 50) < 1.3
+
+
+def test_a_retry_is_not_looked_for_among_all_pods() -> None:
+    def failed_pods(count: int) -> Callable[[], object]:
+        pods = [
+            Pod([_state(10 + n, recv_ns=n * 10**9, type="ADDED"),
+                 _state(10 + n + count, recv_ns=n * 10**9 + 1, phase="Failed")])
+            for n in range(count)
+        ]  # fmt: skip
+        job = _job(pods, 1)
+        return lambda: _backoff(job)
+
+    assert growth(failed_pods, 50) < 1.3

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterator
 
 from tracekit.answers.harm import DELAYS
@@ -77,16 +79,20 @@ def _costly(facts: Facts) -> Iterator[tuple[int, Case]]:
 
 def _backoff(job: Job) -> tuple[int, int]:
     """Time between failures and the next creation of the Job (and index), and the retries."""
+    begins: defaultdict[int | None, list[int]] = defaultdict(list)
+    for pod in job.pods:
+        begins[pod.index].append(pod.first.at_ns)
+    for times in begins.values():
+        times.sort()
     spells: dict[tuple[int | None, int], int] = {}
     retries = 0
     for pod in job.pods:
         if pod.ended_ns is None or pod.phase != "Failed":
             continue
-        later = [
-            p.first.at_ns for p in job.pods if p.index == pod.index and p.first.at_ns > pod.ended_ns
-        ]
-        if later:
+        times = begins[pod.index]
+        place = bisect_right(times, pod.ended_ns)
+        if place < len(times):
             retries += 1
-            key = (pod.index, min(later))
-            spells[key] = max(spells.get(key, 0), min(later) - pod.ended_ns)
+            key = (pod.index, times[place])
+            spells[key] = max(spells.get(key, 0), times[place] - pod.ended_ns)
     return sum(spells.values()), retries
