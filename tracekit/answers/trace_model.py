@@ -73,13 +73,6 @@ def _by_name(
     return dict(found)
 
 
-def _owner_of_warned(event: Row) -> str | None:
-    """The Job whose pods have a name like that of a pod with a Warning."""
-    if event["involved_kind"] != "Pod" or event["event_type"] != "Warning":
-        return None
-    return str(event["involved_name"] or "").rpartition("-")[0]
-
-
 def _owner_of_pod(event: Row) -> str | None:
     """The Job whose pods have a name like that of the pod that it is about."""
     if event["involved_kind"] != "Pod":
@@ -459,8 +452,6 @@ class Facts:
     named_pod_events: Mapping[tuple[str, str], list[State]] = field(default_factory=dict)
     #: By uid: what the garbage collector says of an owner that is not there.
     owner_events_of: Mapping[str, list[State]] = field(default_factory=dict)
-    #: By namespace and the name that a Job's pods begin with: their Events of type Warning.
-    pod_warnings: Mapping[tuple[str, str], list[State]] = field(default_factory=dict)
     #: By namespace and name of a PersistentVolumeClaim: the Events about it.
     claim_events: Mapping[tuple[str, str], list[State]] = field(default_factory=dict)
     #: By namespace and name of a Job: what a queueing system says of why it waits.
@@ -504,7 +495,6 @@ class Facts:
         self.owner_events_of, self.cron_warnings = dict(owners), dict(of_crons)
         self.refused_parents = dict(parents)
         self.named_pod_events = _by_name(self.events, _owner_of_pod)
-        self.pod_warnings = _by_name(self.events, _owner_of_warned)
         self.claim_events = _by_name(self.events, _claim_of)
         self.queue_words = _by_name(self.events, _held_by_queue)
         calls: defaultdict[tuple[str, str, str], list[Row]] = defaultdict(list)

@@ -145,8 +145,10 @@ def _warning_of_unseen(facts: Facts, job: Job, end_ns: int) -> State | None:
     """The last Warning about pods of a Job none of which was seen: by the name that they have."""
     if job.pods:
         return None
-    found = facts.pod_warnings.get((job.namespace, job.name), ())
-    during = [e for e in found if job.created_ns <= e.first_ns <= end_ns]
+    during = [
+        event for event in facts.events_of_named(job)
+        if event.row["event_type"] == "Warning" and job.created_ns <= event.first_ns <= end_ns
+    ]  # fmt: skip
     return during[-1] if during else None
 
 

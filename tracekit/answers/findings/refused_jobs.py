@@ -56,15 +56,15 @@ def of_parents(facts: Facts) -> Iterator[Case]:
     Their objects are not in a record: their Events are all that is known.
     """
     for (kind, namespace, name, uid), events in facts.refused_parents.items():
-        last = max(events, key=lambda event: int(event.row["last_ns"] or event.at_ns))
+        last = max(events, key=lambda event: event.last_ns)
         message = str(last.row["message"] or "")
         refusal = refusal_of(message)
         what = objection(message) if refusal is Refusal.INVALID else refusal.value
-        first_ns = min(int(event.row["first_ns"] or event.at_ns) for event in events)
+        first_ns = min(event.first_ns for event in events)
         yield Case(
             REFUSED_JOBS, Target(kind, namespace, name, uid),
             f"its Jobs are refused: {what}",
-            first_ns, int(last.row["last_ns"] or last.at_ns),
+            first_ns, last.last_ns,
             f"Event {last.row['reason']}, from {clock(first_ns)} on: {shortened(message)}",
             evidence={"message": message, "from": Evidence.EVENT.value},
             todo=f"Correct it in the {kind}." if refusal is Refusal.INVALID
@@ -78,7 +78,7 @@ def _answered(facts: Facts, cron: CronJob, jobs: Sequence[Job]) -> Case | None:
         (int(call["recv_ns"]), str(call["message"] or ""), Evidence.AUDIT)
         for call in facts.refused_creations.get(("jobs", cron.namespace, cron.name), ())
     ] or [
-        (int(e.row["last_ns"] or e.at_ns), str(e.row["message"] or ""), Evidence.EVENT)
+        (e.last_ns, str(e.row["message"] or ""), Evidence.EVENT)
         for e in facts.cron_warnings.get(cron.uid, ())
         if e.row["reason"] == "FailedCreate"
     ]
