@@ -88,7 +88,7 @@ _HELD_ROWS = 200_000
 _PLAIN = ("action", "time_ns", "resource_version", "subject", "why", "lag_observations", "lag_ns",
           "forced", "ambiguous", "silent_syncs")  # fmt: skip
 _WHERE = ("kind", "namespace", "name", "uid")
-_ORDER = ("time_ns", "namespace", "name", "resource_version", "action", "subject")
+ORDER = ("time_ns", "namespace", "name", "resource_version", "action", "subject")
 #: What is taken of a judgement as it is, all at once: there are many.
 _NAMES = ("controller", "verdict", "reason", "fields", "assumptions", *_PLAIN, *_WHERE)
 _ENTRIES = attrgetter(*(f"object.{name}" if name in _WHERE else name for name in _NAMES))
@@ -255,7 +255,7 @@ class CachedVerdicts:
         if not self.are_many:
             table = self._file.read(VERDICT_SCHEMA.names, use_threads=False)
             table = table.cast(VERDICT_SCHEMA).combine_chunks()
-            yield table.sort_by([(name, "ascending") for name in _ORDER])
+            yield table.sort_by([(name, "ascending") for name in ORDER])
             return
         for group in range(self._file.num_row_groups):
             table = self._file.read_row_group(group, VERDICT_SCHEMA.names, use_threads=False)

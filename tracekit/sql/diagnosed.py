@@ -30,6 +30,7 @@ from tracekit.base.cron import Generation
 from tracekit.base.errors import TracekitError
 from tracekit.base.kube.printed.model import Shown, ShownEvent
 from tracekit.check.verdict import Judgement
+from tracekit.judge.verdict_table import ORDER
 from tracekit.sql.computed import coverage_of_source, era_of
 from tracekit.sql.kept_judgements import VERDICT_COLUMNS, KeptJudgements
 from tracekit.sql.suspensions import suspensions
@@ -55,16 +56,11 @@ def facts_from(
 
     Over a part of one, held in memory: with the verdicts about it, and what the whole tells.
     """
-    not_judged = None
-    if known is None:
-        not_judged = not_judged_because(session)
+    not_judged = None if known is not None else not_judged_because(session)
     around = surroundings(session, gaps=gaps, release=release, coverage=coverage, end_ns=end_ns)
-    if known is not None:
-        judgements: Judgements = Listed(known)
-    else:
-        judgements = (
-            Listed() if not_judged else KeptJudgements(verdicts_in(session), misfit_of(session))
-        )
+    judgements: Judgements = Listed(known or ())
+    if known is None and not not_judged:
+        judgements = KeptJudgements(verdicts_in(session), misfit_of(session))
     return facts_of(
         _states(session),
         ticks=ticks_of(session),
@@ -279,10 +275,6 @@ def not_judged_because(session: Session) -> str | None:
     return None
 
 
-#: By time; of one time always the same way.
-_VERDICT_ORDER = "time_ns, namespace, name, resource_version, action, subject"
-
-
 def verdicts_in(
     session: Session, spaces: Spaces = ALL_SPACES, more: str = "true", **values: Any
 ) -> pa.Table:
@@ -290,7 +282,7 @@ def verdicts_in(
     names = ", ".join(VERDICT_COLUMNS)
     query = (
         f"SELECT {names} FROM internal._verdicts WHERE {spaces.where} AND {more} "  # noqa: S608
-        f"ORDER BY {_VERDICT_ORDER}"
+        f"ORDER BY {', '.join(ORDER)}"
     )
     return session.columns(query, **spaces.values, **values)
 
