@@ -463,8 +463,7 @@ def test_a_recording_with_logs(tmp_path: Path, server: LogServer, capsys) -> Non
     assert run("sql", str(recorded), query, "-o", "csv") == 0
     assert capsys.readouterr().out.splitlines()[1:] == [
         "gone,main,1,,,the pod was gone",
-        'p,main,1,"2026-01-01T00:00:01.5Z it broke',
-        '",1,',
+        "p,main,1,2026-01-01T00:00:01.5Z it broke\\n,1,",
     ]
     capsys.readouterr()
     assert run("explain", str(recorded), "ns/j") == 0
