@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tracekit.base.coverage import (
@@ -122,3 +124,35 @@ def test_a_scope_in_words() -> None:
         "all namespaces", "namespace a", "namespaces a, b", "an unknown scope",
     ]  # fmt: skip
     assert str(Scope(None, "app=web")) == "all namespaces, app=web only"
+
+
+_NAMED = st.sampled_from([ALL, UNKNOWN, A, B, Scope(frozenset("ab")), Scope(None, "app=web")])
+_NS = st.integers(0, 12)
+
+
+@st.composite
+def _spans(draw) -> Span:
+    from_ns = draw(_NS)
+    stream = draw(st.sampled_from(["jobs", "pods"]))
+    return Span(stream, draw(_NAMED), from_ns, from_ns + draw(st.integers(0, 4)))
+
+
+@given(st.lists(_spans(), max_size=8), st.sampled_from([None, "a", "b", "c"]), _NS, _NS)
+def test_what_is_looked_up_is_what_each_span_says(spans, namespace, one, other) -> None:
+    """Of every instant, span for span; halves are the instants between."""
+    from_ns, until_ns = sorted((2 * one, 2 * other))
+    doubled = [s._replace(from_ns=2 * s.from_ns, until_ns=2 * s.until_ns) for s in spans]
+    coverage = Coverage(tuple(doubled), 40)
+    here = [s for s in doubled if s.stream == "pods" and s.scope.lists(namespace)]
+    ends = [min(s.until_ns, until_ns) for s in here if s.from_ns <= until_ns]
+    assert coverage.last_look("pods", namespace, until_ns) == max(ends, default=None)
+    assert coverage.first_look("pods", namespace) == min((s.from_ns for s in here), default=None)
+    assert coverage.watches("pods", namespace) == any(not s.is_look for s in here)
+    holes = list(coverage.holes("pods", namespace, from_ns, until_ns))
+    assert holes == sorted(holes)
+    for at_ns in range(from_ns + 1, until_ns, 2):
+        seen = any(s.from_ns < at_ns < s.until_ns for s in here)
+        assert seen != any(begin < at_ns < end for begin, end in holes)
+    if from_ns == until_ns:
+        touched = any(s.from_ns <= from_ns <= s.until_ns for s in here)
+        assert coverage.covers("pods", namespace, from_ns, until_ns) == touched

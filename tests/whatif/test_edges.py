@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from click.testing import CliRunner
@@ -12,7 +12,7 @@ from tests.whatif.unsimulated import Unsimulated
 from tracekit.answers.whatif.answers import Drawn, JobAnswer
 from tracekit.answers.whatif.beside_proof import on_time
 from tracekit.answers.whatif.course import JobCourse
-from tracekit.answers.whatif.edges import margins
+from tracekit.answers.whatif.edges import on_edge
 from tracekit.answers.whatif.plan import Plan
 from tracekit.answers.whatif_inputs.jobs import JobWorld
 from tracekit.answers.whatif_inputs.latencies import Pace
@@ -53,8 +53,8 @@ actions:
 """
 
 
-def least_margin(folder: Path, run: str, what: str = _WORKLOAD) -> int:
-    """By how much a sync of the Job would have had to come at another time to decide otherwise."""
+def hangs(folder: Path, run: str, what: str = _WORKLOAD) -> Callable[[int], bool]:
+    """Whether a sync of the Job would have decided otherwise so many ms earlier or later."""
     workload, trace = folder / f"{run}.yaml", folder / run
     workload.write_text(_ONE_JOB + what.format(run=run))
     arguments = ["simulate", "--workload", str(workload), "-o", str(trace)]
@@ -64,25 +64,25 @@ def least_margin(folder: Path, run: str, what: str = _WORKLOAD) -> int:
     judge, rules = Judge(reader, _ERA), JobRules.of(_ERA)
     (judged,) = judge_groups(reader.groups(COLUMNS), rules, judge.run_context)
     rerunner = Rerunner(KeyEvidence(judged.replay.history, rules, judge.run_context))
-    (margin_ns,) = margins(rerunner, judged.replay, rules).values()
-    return margin_ns
+    return lambda ms: bool(on_edge(rerunner, judged.replay, rules, ms * _MS))
 
 
 def test_a_restart_beside_the_edge_of_a_batch_has_a_small_margin(tmp_path: Path) -> None:
     """A batch that ends before the container is started again finds nothing; one after it fails."""
-    near, far = (least_margin(tmp_path, run) for run in ("900ms", "2s"))
-    assert 0 <= near < 60 * _MS
-    assert far > 200 * _MS
+    near, far = (hangs(tmp_path, run) for run in ("900ms", "2s"))
+    assert near(60)
+    assert not near(0)
+    assert not far(200)
 
 
 def test_a_user_s_edit_beside_the_time_of_a_sync_has_a_small_margin(tmp_path: Path) -> None:
     """Before it the second pod is made, and deleted; after it, it never is."""
-    before, after, late = (
-        least_margin(tmp_path, at, _SUSPENDED) for at in ("4200ms", "4300ms", "4700ms")
-    )
-    assert 0 <= before < 60 * _MS
-    assert 60 * _MS < after < 120 * _MS
-    assert late > 400 * _MS
+    before, after, late = (hangs(tmp_path, at, _SUSPENDED) for at in ("4200ms", "4300ms", "4700ms"))
+    assert before(60)
+    assert not after(60)
+    assert after(120)
+    assert not late(400)
+    assert late(1000)
 
 
 # What is made of it.

@@ -20,7 +20,7 @@ from tracekit.answers.whatif.cron_answers import (
 )
 from tracekit.answers.whatif.cron_changes import CronSetting
 from tracekit.answers.whatif.cron_model import CronWorlds, ModelledCronJob
-from tracekit.answers.whatif.edges import margins
+from tracekit.answers.whatif.edges import on_edge
 from tracekit.answers.whatif.episodes import episodes
 from tracekit.answers.whatif.model import ModelledJob
 from tracekit.answers.whatif.plan import Plan
@@ -41,6 +41,7 @@ from tracekit.check.replay.cron_history import CronHistory
 from tracekit.check.replay.feed import COLUMNS
 from tracekit.check.replay.key_facts import KeyEvidence
 from tracekit.check.replay.rerun import Rerunner
+from tracekit.check.replay.search_state import KeyReplay
 from tracekit.judge.clocks import on_clock
 from tracekit.judge.judged import Judge, resolve_era
 from tracekit.model.process.manager import ManagerFlags
@@ -138,8 +139,8 @@ class _Drawn:
 
     worlds: dict[str, JobWorld] = field(default_factory=dict)
     pace: Pace = field(default_factory=Pace)
-    #: For each target: how little later or earlier each Job's syncs would have decided otherwise.
-    margins: list[dict[str, int]] = field(default_factory=list)
+    #: The searched keys, of few Jobs: which of them hang on when they are served.
+    searched: list[tuple[Rerunner, KeyReplay]] = field(default_factory=list)
     jobs: int = 0
 
     @property
@@ -159,6 +160,12 @@ class _Drawn:
             return ()
         worlds = self.worlds.items()
         return tuple(uid for uid, w in worlds if not (w.driven_by or w.incomplete))
+
+    def on_edge(self, plan: Plan) -> frozenset[str]:
+        """The Jobs whose syncs, a turn of the queue earlier or later, would decide otherwise."""
+        rules = JobRules.of(plan.target)
+        found = (on_edge(*searched, rules, plan.turn_ns) for searched in self.searched)
+        return frozenset().union(*found)
 
 
 @collecting_rarely()
@@ -196,7 +203,7 @@ def answer_all(
     timing = drawn.pace.timing()
     baselines: Baselines[ModelledJob] = {}
     cron_baselines: Baselines[ModelledCronJob] = {}
-    for prover, found, least in zip(provers, answers, drawn.margins, strict=True):
+    for prover, found in zip(provers, answers, strict=True):
         found.draws = running.draws
         plan = Plan(
             recorded,
@@ -212,7 +219,7 @@ def answer_all(
             cron_settings=settings.cron_jobs,
             lanes=running.lanes,
         )
-        model = ThreeWorlds(plan, drawn.worlds, baselines, plan.on_edge(least))
+        model = ThreeWorlds(plan, drawn.worlds, baselines, drawn.on_edge(plan))
         _run_model(found, model, prover, wanted)
         cron_plan = replace(plan, run_context=cron_jobs.context)
         _answer_cron_jobs(found, cron_plan, cron_jobs.found, drawn.worlds, cron_baselines, causes)
@@ -244,7 +251,7 @@ def _prove(
     wanted: Callable[[JobView], bool],
 ) -> _Drawn:
     """Go through the record once: the proofs of all Jobs, and what the model needs."""
-    drawn = _Drawn(margins=[{} for _ in provers])
+    drawn = _Drawn()
     rules = JobRules.of(judge.era)
     groups = on_clock(reader.groups(COLUMNS), judge.run_context.clock)
     context, known = judge.run_context, judge.sampled()
@@ -265,8 +272,9 @@ def _prove(
         drawn.pace.add(judged.replay.syncs, judged.timing.calls_ns)
         drawn.jobs += len({r.view.uid for r in history.jobs})
         if drawn.few:
-            for prover, least in zip(provers, drawn.margins, strict=True):
-                least.update(margins(rerunner, judged.replay, JobRules.of(prover.target)))
+            drawn.searched.append((rerunner, judged.replay))
+        else:
+            drawn.searched.clear()
         needed = needed or any(owner_of(r.view) is not None for r in history.jobs)
         if (needed or drawn.few) and len(drawn.worlds) < WORLDS_MAX:
             drawn.worlds |= {world.job.uid: world for world in job_worlds(judged.replay)}

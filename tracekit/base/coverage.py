@@ -7,7 +7,10 @@ the last look of a stream that is not watched, and what a gap leaves is a hole.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from itertools import accumulate, islice
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -106,7 +109,30 @@ class Listed(NamedTuple):
     at_ns: int
 
 
-class Coverage(Struct, frozen=True):
+class _Seen:
+    """The spans that cover one place, to be looked up by time: a record may have many gaps."""
+
+    def __init__(self, spans: Iterable[Span]) -> None:
+        self._spans = sorted(spans, key=lambda span: span.from_ns)
+        self._begins = [span.from_ns for span in self._spans]
+        #: The latest end of so many spans and all before.
+        self._latest = list(accumulate((span.until_ns for span in self._spans), max))
+        self.first_ns = self._begins[0] if self._begins else None
+        self.watched = any(not span.is_look for span in self._spans)
+
+    def last(self, before_ns: int) -> int | None:
+        """The last time, not after that one, within a span or at its end."""
+        begun = bisect_right(self._begins, before_ns)
+        return min(self._latest[begun - 1], before_ns) if begun else None
+
+    def within(self, from_ns: int, until_ns: int) -> Iterator[Span]:
+        """The spans that reach into that time, in the order in which they begin."""
+        first = bisect_left(self._latest, from_ns)
+        last = bisect_right(self._begins, until_ns)
+        return (s for s in islice(self._spans, first, last) if s.until_ns >= from_ns)
+
+
+class Coverage(Struct, frozen=True, dict=True):
     """All that a record covers. Times are Unix ns by the recorder's clock.
 
     A selector is taken to pick what belongs together, Jobs with their pods: who asks about any
@@ -127,24 +153,17 @@ class Coverage(Struct, frozen=True):
 
     def last_look(self, stream: str, namespace: str | None, before_ns: int) -> int | None:
         """The last time, not after that one, at which absence would have been seen."""
-        return max(
-            (
-                min(span.until_ns, before_ns)
-                for span in self._of(stream, namespace)
-                if span.from_ns <= before_ns
-            ),
-            default=None,
-        )
+        return self._seen(stream, namespace).last(before_ns)
 
     def first_look(self, stream: str, namespace: str | None) -> int | None:
         """The first time at which absence would have been seen."""
-        return min((span.from_ns for span in self._of(stream, namespace)), default=None)
+        return self._seen(stream, namespace).first_ns
 
     def sees(self, stream: str, namespace: str | None = None) -> bool:
         """Whether the stream was ever looked at: in that namespace, or None: anywhere."""
         if namespace is None:
             return any(s.stream == stream and s.scope != UNKNOWN for s in self.spans)
-        return any(True for _ in self._of(stream, namespace))
+        return self.first_look(stream, namespace) is not None
 
     def has(self, stream: str) -> bool:
         """Whether the stream was ever looked at, wherever that was."""
@@ -152,15 +171,15 @@ class Coverage(Struct, frozen=True):
 
     def watches(self, stream: str, namespace: str | None) -> bool:
         """Whether the stream was ever watched there, and not only looked at."""
-        return any(not span.is_look for span in self._of(stream, namespace))
+        return self._seen(stream, namespace).watched
 
     def holes(
         self, stream: str, namespace: str | None, from_ns: int, until_ns: int
     ) -> Iterator[tuple[int, int]]:
         """The times between two others of which nothing follows from absence, in order."""
         at_ns, touched = from_ns, False
-        for span in sorted(self._of(stream, namespace), key=lambda span: span.from_ns):
-            if span.until_ns < at_ns or span.from_ns > until_ns:
+        for span in self._seen(stream, namespace).within(from_ns, until_ns):
+            if span.until_ns < at_ns:
                 continue
             if span.from_ns > at_ns:
                 yield at_ns, span.from_ns
@@ -205,8 +224,31 @@ class Coverage(Struct, frozen=True):
         if at_ns < self.end_ns:
             yield at_ns, self.end_ns
 
-    def _of(self, stream: str, namespace: str | None) -> Iterator[Span]:
-        return (s for s in self.spans if s.stream == stream and s.scope.lists(namespace))
+    def _seen(self, stream: str, namespace: str | None) -> _Seen:
+        """What covers a namespace; None: all of them."""
+        place = stream, namespace
+        if place not in self._places:
+            everywhere = self._spans_at.get((stream, None), [])
+            here = self._spans_at.get(place, []) if namespace is not None else []
+            if here or namespace is None:
+                self._places[place] = _Seen([*everywhere, *here])
+            else:  # one for all such namespaces: there may be as many as there are gaps
+                self._places[place] = self._seen(stream, None)
+        return self._places[place]
+
+    @cached_property
+    def _places(self) -> dict[tuple[str, str | None], _Seen]:
+        return {}
+
+    @cached_property
+    def _spans_at(self) -> dict[tuple[str, str | None], list[Span]]:
+        """The spans by stream and each namespace that they name; None: those of all."""
+        found: dict[tuple[str, str | None], list[Span]] = {}
+        for span in self.spans:
+            named = span.scope.namespaces
+            for namespace in (None,) if named is None else named:
+                found.setdefault((span.stream, namespace), []).append(span)
+        return found
 
 
 def spans_of(

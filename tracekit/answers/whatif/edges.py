@@ -35,9 +35,14 @@ _Decision = tuple[object, ...]
 _NOTHING: Final[_Decision] = ((), 0, 0)
 
 
-def margins(rerunner: Rerunner, replay: KeyReplay, other: JobRules) -> dict[str, int]:
-    """The least margin of each Job of a key, by uid, by the record's rules or the others."""
-    found: dict[str, int] = {}
+def on_edge(rerunner: Rerunner, replay: KeyReplay, other: JobRules, turn_ns: int) -> frozenset[str]:
+    """The uids of a key's Jobs that hang on when they are served, by the record's rules or others.
+
+    Those are the Jobs with a margin below `turn_ns`, how long a key may well wait.
+    """
+    found: set[str] = set()
+    if turn_ns <= 0:
+        return frozenset()
     before: Explanation | None = None
     for sync in replay.syncs:
         if sync.job is None or sync.began is None or sync.problems:
@@ -46,28 +51,29 @@ def margins(rerunner: Rerunner, replay: KeyReplay, other: JobRules) -> dict[str,
         uid = sync.job.view.uid
         if before is not None and before.job is not None and before.job.view.uid != uid:
             before = None
-        ours = rerunner.explained(sync) if before is not None else None
-        if before is not None and ours is not None:
-            sides = {rerunner.facts.rules: None, other: None}
-            for margin_ns in _margins(rerunner, list(sides), before, sync, ours):
-                found[uid] = min(margin_ns, found.get(uid, margin_ns))
+        if before is not None and uid not in found:
+            ours = rerunner.explained(sync)
+            if ours is not None and _hangs(rerunner, other, before, sync, ours, turn_ns):
+                found.add(uid)
         before = sync
-    return found
+    return frozenset(found)
 
 
-def _margins(
+def _hangs(
     rerunner: Rerunner,
-    sides: Sequence[JobRules],
+    other: JobRules,
     before: Explanation,
     sync: Explanation,
     ours: Course,
-) -> Iterator[int]:
-    """How long after a moment at which the key was ready came what would have been decisive."""
+    turn_ns: int,
+) -> bool:
+    """Whether what is decisive came so soon after a moment at which the key was ready."""
     assert sync.began is not None  # noqa: S101 - callers saw to it
     assert sync.job is not None  # noqa: S101
     pods = rerunner.facts.history.pods
     memory, start = sync.began.memory, sync.began.state.index
     view = sync.job.view
+    sides = list(dict.fromkeys((rerunner.facts.rules, other)))
     tried: dict[tuple[int, int, int], _Decision] = {}
 
     def decision(side: int, cut: int, spec_of: Revision[JobView] = sync.job) -> _Decision:
@@ -78,23 +84,24 @@ def _margins(
         return tried[key]
 
     edits = list(_edits(rerunner.facts.history.jobs, before))
+    within_ns = min(turn_ns, _HORIZON_NS)
     for ready_ns, by_itself in _ready(rerunner, before, sync):
-        for place in _events(pods, before, sync, ready_ns):
+        for place in _events(pods, before, sync, ready_ns, within_ns):
             if any(
                 decision(side, place) != decision(side, place + 1) for side in range(len(sides))
             ):
-                yield pods[place].recv_ns - ready_ns
-                break
+                return True
         for unedited, edited in edits:
             apart_ns = edited.recv_ns - ready_ns
-            if not (by_itself or apart_ns > 0) or abs(apart_ns) > _HORIZON_NS:
+            if not (by_itself or apart_ns > 0) or abs(apart_ns) >= within_ns:
                 continue
             cut = bisect_right(pods, min(ready_ns, edited.recv_ns), key=lambda pod: pod.recv_ns)
             if any(
                 _NOTHING != decision(side, cut, unedited) != decision(side, cut, edited)
                 for side in range(len(sides))
             ):
-                yield abs(apart_ns)
+                return True
+    return False
 
 
 def _decided(
@@ -119,7 +126,11 @@ def _holds(job: JobView, condition: str) -> bool:
 
 
 def _events(
-    pods: Sequence[Revision[PodView]], before: Explanation, sync: Explanation, ready_ns: int
+    pods: Sequence[Revision[PodView]],
+    before: Explanation,
+    sync: Explanation,
+    ready_ns: int,
+    within_ns: int,
 ) -> Iterator[int]:
     """The places of what kubelets told after a moment, up to what the sync itself has made."""
     looked = 0
@@ -128,7 +139,7 @@ def _events(
         if pod.rv >= sync.writes[0].rv and not _of_kubelet(pod):
             return
         since_ns = pod.recv_ns - ready_ns
-        if since_ns > _HORIZON_NS or looked >= _EVENTS:
+        if since_ns >= within_ns or looked >= _EVENTS:
             return
         if since_ns >= 0 and _of_kubelet(pod):
             looked += 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct, field
@@ -48,10 +47,6 @@ class Plan(Struct, frozen=True):
     def turn_ns(self) -> int:
         """How long a key may well wait: one in ten waited longer."""
         return self.turns_ns[9 * len(self.turns_ns) // 10] if self.turns_ns else 0
-
-    def on_edge(self, least: Mapping[str, int]) -> frozenset[str]:
-        """The Jobs that hang on when they are served, by their least margins."""
-        return frozenset(uid for uid, margin_ns in least.items() if margin_ns < self.turn_ns)
 
     def timing_of(self, seed: int) -> Timing:
         """The first run is as prompt as the rules are; each other has a pace of its own.
