@@ -1,9 +1,9 @@
 """What other recorders see of one run: by another API server, late, and with another clock.
 
 Two API servers share one etcd. The controller manager works at one; a recorder is at the other,
-behind a relay that holds watches back and lets everything come at once. Beside it records one whose
-clock is a second behind and is set forward midway. One that nothing is wrong with shows that the
-run is one in which nothing diverges.
+behind a relay that holds watches back and lets everything come at once. Beside it record two whose
+clocks are off and set midway: one forward, one back, so that its later rows have earlier times. One
+that nothing is wrong with shows that the run is one in which nothing diverges.
 """
 
 import json
@@ -24,14 +24,14 @@ from tracekit.trace.reading.reader import TraceReader
 pytestmark = pytest.mark.e2e
 
 STREAMS = 7
-CLEAN, LATE, STEPPED = "clean", "late", "stepped"
+CLEAN, LATE, STEPPED, BACK = "clean", "late", "stepped", "back"
 HELD_SECONDS = (2.0, 5.0)
 MATCHES_MIN = 40  # a record of nothing diverges nowhere
 
 
 @pytest.fixture(scope="module")
 def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of three traces of one run."""
+    """The folder of four traces of one run."""
     folder = tmp_path_factory.mktemp("others")
     cluster = Cluster(
         folder=folder / "cluster",
@@ -45,10 +45,12 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
         second = cluster.start_second_server()
         with LaggingView(server=second, folder=cluster.folder) as relay:
             clock = other_clock(-1.0, step_s=3.0, after_s=14.0)
+            set_back = other_clock(0.5, step_s=-4.0, after_s=14.0)
             recorders = [
                 Recording(cluster, folder / CLEAN, "-A"),
                 Recording(cluster, folder / LATE, "-A", server=relay.url),
                 Recording(cluster, folder / STEPPED, "-A", server=second, clock=clock),
+                Recording(cluster, folder / BACK, "-A", server=second, clock=set_back),
             ]
             for recorder in recorders:
                 recorder.wait_live(STREAMS)
@@ -94,14 +96,15 @@ def test_a_recorder_behind_a_late_relay_tells_of_none(traces: Path) -> None:
     assert divergences(traces / LATE) == []
 
 
-def test_a_recorder_whose_clock_is_off_and_set_tells_of_none(traces: Path) -> None:
-    assert divergences(traces / STEPPED) == []
+@pytest.mark.parametrize("trace", [STEPPED, BACK])
+def test_a_recorder_whose_clock_is_off_and_set_tells_of_none(traces: Path, trace: str) -> None:
+    assert divergences(traces / trace) == []
 
 
 def test_each_recorder_has_every_revision_and_times_of_its_own(traces: Path) -> None:
     """Nothing was lost on the way: what differs is when it came."""
     seen = {}
-    for name in (CLEAN, LATE, STEPPED):
+    for name in (CLEAN, LATE, STEPPED, BACK):
         table = TraceReader(traces / name).table(
             ("stream", "uid", "rv", "recv_ns"),
             streams=["jobs", "pods"],
@@ -110,9 +113,12 @@ def test_each_recorder_has_every_revision_and_times_of_its_own(traces: Path) -> 
         seen[name] = {
             (row["stream"], row["uid"], row["rv"]): row["recv_ns"] for row in table.to_pylist()
         }
-    assert seen[CLEAN].keys() == seen[LATE].keys() == seen[STEPPED].keys()
+    assert seen[CLEAN].keys() == seen[LATE].keys() == seen[STEPPED].keys() == seen[BACK].keys()
     later = [(seen[LATE][key] - at) / 1e9 for key, at in seen[CLEAN].items()]
     assert max(later) > HELD_SECONDS[0] / 2
     apart = [(seen[STEPPED][key] - at) / 1e9 for key, at in seen[CLEAN].items()]
     assert min(apart) < -0.5
     assert max(apart) > 1.5
+    back = [(seen[BACK][key] - at) / 1e9 for key, at in seen[CLEAN].items()]
+    assert max(back) > 0.2
+    assert min(back) < -2.5
