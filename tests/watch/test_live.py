@@ -32,6 +32,7 @@ from tracekit.watch import live as live_module
 from tracekit.watch.leader import SILENT_NS
 from tracekit.watch.live import WINDOW_NS, LiveJudge
 from tracekit.watch.news import News
+from tracekit.watch.steady_clock import SteadyClock
 from tracekit.watch.waiting import WaitingJobs
 from tracekit.watch.window import relisted
 
@@ -168,9 +169,10 @@ def test_that_nobody_leads_is_told_once_until_somebody_does() -> None:
     renewed_ns = max(reader.table(("recv_ns",), streams=["leases"])["recv_ns"].to_pylist())
     # A recorder that brings nothing proves nothing, unless it does so for long.
     assert list(live.leader(renewed_ns + SILENT_NS - 1)) == []
-    (told,) = live.leader(live.now_ns + SILENT_NS)
+    assert list(live.leader(live.now_ns + SILENT_NS)) == []  # a note of its clock may come yet
+    (told,) = live.leader(live.now_ns + SILENT_NS + S)
     assert (told.id, told.name) == ("TK208", "kube-controller-manager")
-    assert list(live.leader(live.now_ns + SILENT_NS + 1)) == []
+    assert list(live.leader(live.now_ns + SILENT_NS + 2 * S)) == []
 
 
 def test_rows_of_others_prove_that_the_lease_is_not_renewed_any_more() -> None:
@@ -182,7 +184,8 @@ def test_rows_of_others_prove_that_the_lease_is_not_renewed_any_more() -> None:
     live.feed(jobs_at(renewed_ns + LEASE_DURATION_NS - 1))
     assert list(live.leader(renewed_ns + 2 * LEASE_DURATION_NS)) == []
     live.feed(jobs_at(renewed_ns + LEASE_DURATION_NS))
-    assert len(list(live.leader(renewed_ns + LEASE_DURATION_NS))) == 1
+    assert list(live.leader(renewed_ns + LEASE_DURATION_NS)) == []
+    assert len(list(live.leader(renewed_ns + LEASE_DURATION_NS + S))) == 1
 
 
 def lease(rv: int, at_ns: int, kind: str, holder: str = "one") -> pa.Table:
@@ -197,15 +200,47 @@ def test_a_rotation_tells_a_lost_leader_no_second_time() -> None:
     live = LiveJudge(reader.header, resolve_era(reader, None, None))
     live.feed(lease(7, 100 * S, "MODIFIED"))
     live.feed(jobs_at(120 * S))
-    assert [n.id for n in live.leader(120 * S)] == ["TK208"]
+    assert told(live, 120 * S) == [("TK208", 100 * S)]
     # The trace that a rotation begins lists the very same lease, which renews nothing.
     live = live.renewed(reader.header)
     live.feed(lease(7, 130 * S, "LIST"))
     live.feed(jobs_at(170 * S))
-    assert list(live.leader(170 * S)) == []
+    assert told(live, 170 * S) == []
     live.feed(lease(8, 180 * S, "MODIFIED", "two"))
     live.feed(jobs_at(200 * S))
-    assert [n.at_ns for n in live.leader(200 * S)] == [180 * S]
+    assert told(live, 200 * S) == [("TK208", 180 * S)]
+
+
+def told(live: LiveJudge, now_ns: int) -> list[tuple[str, int]]:
+    """What is said of the leader within two seconds."""
+    return [(n.id, n.at_ns) for at_ns in (now_ns, now_ns + 2 * S) for n in live.leader(at_ns)]
+
+
+def set_by(seq: int, at_ns: int, step_ns: int) -> pa.Table:
+    """The recorder's note that its clock, which shows this now, was set."""
+    table = lied().table(NAMES)
+    row = dict.fromkeys(table.column_names) | {
+        "seq": seq, "stream": "clocks", "type": "NOTE", "recv_ns": at_ns,
+        "raw": f'{{"before_ns": {at_ns - step_ns}, "step_ns": {step_ns}}}',
+    }  # fmt: skip
+    return pa.Table.from_pylist([row], table.schema)
+
+
+@pytest.mark.parametrize("step_ns", [-600 * S, -20 * S, 20 * S, 600 * S])
+def test_a_clock_that_is_set_is_no_silence(step_ns: int) -> None:
+    reader = lied()
+    live = LiveJudge(reader.header, resolve_era(reader, None, None))
+    live.feed(lease(7, 1000 * S, "MODIFIED"))
+    live.feed(jobs_at(1001 * S + step_ns))  # the row that the note comes behind
+    assert list(live.leader(1001 * S + step_ns)) == []
+    live.feed(set_by(10**6, 1001 * S + step_ns, step_ns))
+    assert told(live, 1002 * S + step_ns) == []
+    live.feed(jobs_at(1014 * S + step_ns))
+    assert told(live, 1014 * S + step_ns) == []
+    live.feed(jobs_at(1016 * S + step_ns))
+    (loss,) = told(live, 1016 * S + step_ns)
+    assert loss[0] == "TK208"
+    assert live.waiting.longest_ns(1016 * S + step_ns) <= 16 * S
 
 
 def test_a_record_that_has_just_begun_is_judged() -> None:
@@ -264,24 +299,27 @@ def jobs(*rows: dict[str, object]) -> pa.Table:
     base = {"stream": "jobs", "type": "MODIFIED", "start_ns": None, "spec": "{}",
             "conditions": None, "created_ns": None}  # fmt: skip
     schema = lied().table(("uid", "type", "recv_ns", "start_ns", "spec", "conditions",
-                           "created_ns", "stream")).schema  # fmt: skip
+                           "created_ns", "stream", "seq", "raw")).schema  # fmt: skip
     return pa.Table.from_pylist([{**base, **row} for row in rows], schema)
 
 
 def test_a_job_waits_until_its_first_status() -> None:
-    waiting = WaitingJobs()
-    waiting.feed(
-        jobs(
-            {"uid": "a", "type": "ADDED", "recv_ns": 1 * S},
-            {"uid": "b", "type": "ADDED", "recv_ns": 2 * S, "spec": '{"suspend":true}'},
-            {"uid": "c", "type": "ADDED", "recv_ns": 9 * S},
-        )
+    clock = SteadyClock()
+    waiting = WaitingJobs(clock)
+
+    def feed(*rows: dict[str, object]) -> None:
+        waiting.feed(clock.feed(jobs(*rows)))
+
+    feed(
+        {"uid": "a", "type": "ADDED", "recv_ns": 1 * S},
+        {"uid": "b", "type": "ADDED", "recv_ns": 2 * S, "spec": '{"suspend":true}'},
+        {"uid": "c", "type": "ADDED", "recv_ns": 9 * S},
     )
     assert waiting.count == 1
     assert waiting.longest_ns(11 * S) == 10 * S
-    waiting.feed(jobs({"uid": "a", "recv_ns": 12 * S, "start_ns": 12 * S}))
+    feed({"uid": "a", "recv_ns": 12 * S, "start_ns": 12 * S})
     assert waiting.longest_ns(12 * S) == 3 * S
-    waiting.feed(jobs({"uid": "c", "type": "DELETED", "recv_ns": 13 * S}))
+    feed({"uid": "c", "type": "DELETED", "recv_ns": 13 * S})
     assert (waiting.count, waiting.longest_ns(13 * S)) == (0, 0)
 
 

@@ -7,7 +7,7 @@ when they leave. A recorder's clock that is off by any constant changes no verdi
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -71,11 +71,15 @@ def timed_of(reader: TraceReader) -> Timed:
 
 
 def _notes(reader: TraceReader) -> Iterator[ClockNote]:
-    """What the recorder noted of its own clock, in order; what is no note of it is left out."""
+    """What the recorder noted of its own clock, in order."""
     columns = ("seq", "recv_ns", "raw")
-    for row in (
-        reader.table(columns, streams=[CLOCKS], types=[RowType.NOTE]).sort_by("seq").to_pylist()
-    ):
+    rows = reader.table(columns, streams=[CLOCKS], types=[RowType.NOTE])
+    yield from clock_notes(rows.sort_by("seq").to_pylist())
+
+
+def clock_notes(rows: Iterable[Mapping[str, Any]]) -> Iterator[ClockNote]:
+    """What rows of the recorder's clock say by their `raw`; what is no note of it is left out."""
+    for row in rows:
         try:
             said = msgspec.json.decode(row["raw"] or "", type=_Said)
         except msgspec.DecodeError:

@@ -40,6 +40,7 @@ from tracekit.trace.reading.table_reader import in_file_order, read_held
 from tracekit.versions.era import Era
 from tracekit.watch.leader import Leader
 from tracekit.watch.news import News, of_case, of_divergence
+from tracekit.watch.steady_clock import SteadyClock
 from tracekit.watch.waiting import WaitingJobs
 from tracekit.watch.window import Window
 
@@ -79,10 +80,11 @@ class LiveJudge:
         #: Those of the rows that findings look at: they decide whose work a pod was.
         self._judged: deque[Judgement] = deque()
         self._said: dict[tuple[Any, ...], int] = {}
-        self._leader = Leader()
+        self._clock = SteadyClock()
+        self._leader = Leader(self._clock)
         self._context, self._times = GrowingContext(), GrowingTimes()
         self._now_ns = 0
-        self.waiting = WaitingJobs()
+        self.waiting = WaitingJobs(self._clock)
         self.counts = Counts()
 
     @property
@@ -99,14 +101,15 @@ class LiveJudge:
         self._rolling.feed(rows.select(list(ROW_COLUMNS)))
         self._around.feed(rows)
         self._recent.feed(rows)
-        self.waiting.feed(rows)
-        self._leader.feed(rows)
         self._context.feed(rows)
         self._times.feed(rows)
+        steady = self._clock.feed(rows)
+        self.waiting.feed(steady)
+        self._leader.feed(steady)
 
     def leader(self, now_ns: int) -> Iterator[News]:
         """Whether the controller manager still renews its lease; `now_ns` is the clock's."""
-        for case in self._leader.lost(now_ns, self._now_ns, self.waiting.count):
+        for case in self._leader.lost(now_ns, self.waiting.count):
             yield self._news(case, max(case.until_ns, self._now_ns))
 
     @collecting_rarely()
@@ -151,6 +154,7 @@ class LiveJudge:
         """One for the trace that a rotation began: it knows what was said, and how much."""
         other = LiveJudge(header, self._era, settled_ns=self._settled_ns)
         other._said, other.counts, other._leader = self._said, self.counts, self._leader
+        other._clock, other.waiting = self._clock, WaitingJobs(self._clock)
         return other
 
     #### What there is to say ####

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tracekit.watch.steady_clock import SteadyClock
+
 #: What the controller is allowed before a Job counts as waiting.
 AT_ONCE_NS = 2_000_000_000
 _STATES = ("LIST", "ADDED", "MODIFIED", "DELETED")
@@ -14,13 +16,12 @@ _COLUMNS = ("uid", "type", "recv_ns", "start_ns", "spec", "conditions", "created
 class WaitingJobs:
     """Which Jobs wait, and since when."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: SteadyClock) -> None:
+        self._clock = clock
         self._since_ns: dict[str, int] = {}
-        self._now_ns = 0
 
     def feed(self, rows: pa.Table) -> None:
-        """Take in rows, in order of arrival."""
-        self._now_ns = max(self._now_ns, pc.max(rows["recv_ns"]).as_py() or 0)
+        """Take in rows of a clock that nobody sets, in order of arrival."""
         jobs = pc.and_(
             pc.equal(pc.cast(rows["stream"], pa.string()), "jobs"),
             pc.is_in(pc.cast(rows["type"], pa.string()), pa.array(_STATES)),
@@ -43,8 +44,10 @@ class WaitingJobs:
     @property
     def count(self) -> int:
         """How many wait longer than a controller that keeps up takes."""
-        return sum(1 for at_ns in self._since_ns.values() if self._now_ns - at_ns > AT_ONCE_NS)
+        now_ns = self._clock.now_ns
+        return sum(1 for at_ns in self._since_ns.values() if now_ns - at_ns > AT_ONCE_NS)
 
     def longest_ns(self, now_ns: int) -> int:
-        """For how long the first of them has waited."""
+        """For how long the first of them has waited; `now_ns` is a time of the recorder's clock."""
+        now_ns = self._clock.steady_ns(now_ns)
         return max(0, now_ns - min(self._since_ns.values(), default=now_ns))
