@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.trace.importers.audit_logs import SECOND, entry
-from tracekit.trace.importers.audit import objects
+from tracekit.trace.importers.audit import importer, objects
 from tracekit.trace.importers.audit.entry import Entry, decode_entry, document
 from tracekit.trace.importers.audit.importer import AuditReader
 from tracekit.trace.importers.audit.objects import steps_of
@@ -90,3 +90,25 @@ def test_a_body_that_is_a_whole_object_is_parsed_by_who_makes_its_columns_only(
     assert [
         row["spec"] for row in TraceReader(tmp_path / "trace").table(("spec",)).to_pylist()
     ] == [f'{{"n":{number}}}' for number in range(50)]
+
+
+def test_an_event_is_parsed_by_who_makes_its_columns_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its body passes as text; one of another form than the API's is looked at, and kept too."""
+    parsed: list[int] = []
+    monkeypatch.setattr(
+        importer, "document", lambda text: (parsed.append(len(memoryview(text))), document(text))[1]
+    )
+    job = {"kind": "Job", "metadata": {"name": "j", "uid": "u", "resourceVersion": "1"}}
+    lines = [entry("create", "jobs", "j", at_s=0, response=job)]
+    for number in range(20):
+        rv: str | int = str(number + 2) if number else 2
+        meta = {"name": f"j.{number}", "namespace": "ns", "uid": f"e{number}"}
+        obj = {"kind": "Event", "metadata": {**meta, "resourceVersion": rv}, "reason": "Created"}
+        lines.append(entry("create", "events", f"j.{number}", at_s=number, response=obj))
+    log = tmp_path / "audit.log"
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    (result,) = import_files(ImportRequest([str(log)], tmp_path / "trace"))
+    assert result.streams["events"] == 20
+    assert len(parsed) == 1

@@ -104,9 +104,8 @@ class BodyFacts(msgspec.Struct, array_like=True, gc=False, frozen=True):
 def facts_of(body: Body) -> BodyFacts:
     """What the outermost fields of an object tell."""
     meta = body.metadata or Metadata()
-    keepers = [bytes(raw) for raw in (meta.finalizers, meta.grace)]
     is_gone = len(memoryview(meta.deleted)) > 0 and not any(
-        orjson.loads(keeper) for keeper in keepers if keeper
+        orjson.loads(keeper) for raw in (meta.finalizers, meta.grace) if (keeper := bytes(raw))
     )
     return BodyFacts(body.kind or "", number_of(meta.resource_version), meta.uid, is_gone)
 

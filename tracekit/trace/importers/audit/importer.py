@@ -30,6 +30,7 @@ from tracekit.trace.importers.audit.entry import (
     LOOKS,
     PANIC,
     WRITES,
+    BodyFacts,
     Entry,
     decode_entry,
     document,
@@ -166,7 +167,10 @@ class AuditReader:
             self._levels[entry.level] += 1
             self._written[stream] += 1
         if stream == "events":
-            self._later(stream, entry, entry.audit_id)
+            body = entry.body()
+            tells = body is not None and body.kind == "Event" and body.metadata is not None
+            facts = facts_of(body) if body is not None and tells else None
+            self._later(stream, entry, entry.audit_id, facts)
         elif entry.verb in ("list", "deletecollection"):
             self._collection(stream, entry)
         else:
@@ -203,10 +207,10 @@ class AuditReader:
         packed = pack_entry(entry, facts_of(body) if whole and body is not None else None)
         self._entries.add((stream, namespace, name, at_ns, entry.audit_id), packed)
 
-    def _later(self, stream: str, entry: Entry, name: str) -> None:
+    def _later(self, stream: str, entry: Entry, name: str, facts: BodyFacts | None = None) -> None:
         """What is told for itself, once it is known by how much the servers' clocks differ."""
         key = (stream, "", name, entry.at_ns or 0, entry.audit_id)
-        self._entries.add(key, pack_entry(entry))
+        self._entries.add(key, pack_entry(entry, facts))
 
     def _collection(self, stream: str, entry: Entry) -> None:
         """A list that was read or deleted: one entry for each object that it names."""
@@ -240,17 +244,19 @@ class AuditReader:
 
     def _event(self, entry: Entry) -> None:
         """Events tell themselves where their bodies are logged; nothing has to be worked out."""
-        obj = document(entry.response)
-        meta = obj.get("metadata") if obj is not None else None
-        if obj is None or obj.get("kind") != "Event" or type(meta) is not dict:
-            name = entry.ref.name if entry.ref is not None else None
-            if name is not None and name.startswith(CONTROLLER_MANAGER_LEASE + "."):
-                self._call("events", entry, None, "an Event about who leads, without its body")
-            return
+        rv = entry.facts.rv if entry.facts is not None else None
+        if entry.facts is None:
+            obj = document(entry.response)  # of another form than the API's, if it is an Event
+            meta = obj.get("metadata") if obj is not None else None
+            if obj is None or obj.get("kind") != "Event" or type(meta) is not dict:
+                name = entry.ref.name if entry.ref is not None else None
+                if name is not None and name.startswith(CONTROLLER_MANAGER_LEASE + "."):
+                    self._call("events", entry, None, "an Event about who leads, without its body")
+                return
+            rv = number_of(meta.get("resourceVersion"))
         row_type = RowType.ADDED if entry.verb == "create" else RowType.MODIFIED
         raw = bytes(memoryview(entry.response))
-        rv = number_of(meta.get("resourceVersion"))
-        self._put(Observation("events", row_type, entry.at_ns or 0, obj, raw, rv))
+        self._put(Observation("events", row_type, entry.at_ns or 0, None, raw, rv))
 
     # Second pass.
 
