@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TextIO
 
-from tracekit.base.coverage import Coverage, Scope, Span
+from tracekit.base.coverage import UNKNOWN, Coverage, Scope, Span
 from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.report.table import counted, write_line, write_table
 
@@ -56,6 +56,14 @@ def write_coverage(coverage: Coverage, out: TextIO) -> None:
     write_table(headings, rows, out, fold={0, 1, 2, 5})
     if len(parts) > _SHOWN_MAX:
         write_line(f"… and {len(parts) - _SHOWN_MAX:,} more (all of them: -o json)", out)
+
+
+def scope_words(coverage: Coverage) -> str:
+    """What was looked at, in a few words; where streams differ, the table tells."""
+    scopes = {span.scope for span in coverage.spans}
+    if len(scopes) > 1:
+        return "not the same for all streams, see Coverage"
+    return next((str(scope) for scope in scopes if scope != UNKNOWN), "unknown")
 
 
 def _parts(coverage: Coverage) -> list[tuple[str, Scope, list[Span]]]:

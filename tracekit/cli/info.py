@@ -14,7 +14,7 @@ from tracekit.base.kube.timestamps import format_rfc3339
 from tracekit.check.replay.commit_times import Timed
 from tracekit.cli.clocks import clock_document, write_clocks
 from tracekit.cli.completion import complete_trace
-from tracekit.cli.coverage import coverage_document, write_coverage
+from tracekit.cli.coverage import coverage_document, scope_words, write_coverage
 from tracekit.cli.damage import note_damage
 from tracekit.cli.messages import tell_all
 from tracekit.cli.snapshot_input import as_trace, look_option
@@ -140,7 +140,7 @@ def render(trace: str, summary: TraceSummary, times: Timed, out: TextIO) -> None
             ("Kubernetes", header.kubernetes_version or "unknown"),
             ("Feature gates", _gates(header.feature_gates)),
             ("Controller flags", " ".join(header.controller_flags) or "none known"),
-            ("Scope", _scope(header)),
+            ("Scope", _scope(summary)),
             ("Sessions", ", ".join(str(s.get("source", "?")) for s in header.sessions) or "none"),
             ("Time", _span(summary.first_ns, summary.last_ns)),
             ("Size", f"{counted(summary.rows, 'row')}, {_size(summary)}"),
@@ -211,14 +211,16 @@ def _gates(gates: Any) -> str:
     return ",".join(f"{name}={str(on).lower()}" for name, on in gates.items()) or "none known"
 
 
-def _scope(header: TraceHeader) -> str:
+def _scope(summary: TraceSummary) -> str:
+    """What was watched, as its recorder said; of an import what its lists and rows tell."""
+    header = summary.header
     namespaces, selector = header.scope.get("namespaces"), header.scope.get("selector")
     if namespaces is not None:
         text = ", ".join(namespaces)
     elif header.sessions and all(s.get("source") == "record" for s in header.sessions):
         text = "all namespaces"
     else:
-        text = "all namespaces, or unknown"  # an import does not know what was watched
+        text = scope_words(summary.coverage)
     return f"{text}; selector {selector}" if selector else text
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from io import StringIO
 
 import pytest
@@ -195,3 +196,23 @@ def test_of_a_clock_that_nothing_tells_of_that_is_said():
     write_clocks(Timed(RecorderClock((Epoch(0, START_NS, START_NS, 0),), 2 * 10**9)), out)
     assert "unknown: too few times of the API server's" in out.getvalue()
     assert "clocks of API servers are 2 s apart, or requests took as long" in out.getvalue()
+
+
+def test_the_scope_of_an_import_is_what_its_lists_tell(run, tmp_path):
+    """No words that hold for all namespaces and for nothing known alike."""
+    lists = {
+        "all": (["x", "y"], "all namespaces"),
+        "one": (["x"], "namespace x"),
+        "none": ([], "unknown"),
+    }
+    for name, (namespaces, said) in lists.items():
+        items = [job(f"in-{namespace}", rv=10 + at) for at, namespace in enumerate(namespaces)]
+        for item, namespace in zip(items, namespaces, strict=True):
+            item["metadata"]["namespace"] = namespace
+        listed = {"kind": "JobList", "apiVersion": "batch/v1", "metadata": {}, "items": items}
+        (tmp_path / f"{name}-jobs.json").write_text(json.dumps(listed), encoding="utf-8")
+        target = tmp_path / f"{name}-trace"
+        run("import", tmp_path / f"{name}-jobs.json", "-o", target)
+        code, out, _ = run("info", target)
+        assert code == 0
+        assert re.search(r"^Scope +(.*)$", out, re.MULTILINE).group(1) == said

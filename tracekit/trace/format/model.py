@@ -139,7 +139,7 @@ class TraceHeader(Struct, frozen=True):
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
     #: Command line of the controller manager, as far as it is known.
     controller_flags: tuple[str, ...] = ()
-    #: What was watched: `namespaces` (None = all, or unknown), `selector` and what else was said.
+    #: What was watched: `namespaces` (None: as lists say), `selector` and what else was said.
     scope: Mapping[str, Any] = field(default_factory=lambda: {"namespaces": None, "selector": None})
     #: One mapping per writer run: `source`, `first_seq` and what that writer adds.
     sessions: tuple[Mapping[str, Any], ...] = ()
