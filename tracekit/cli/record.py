@@ -163,8 +163,8 @@ def _judging(options: _Options, console: Console) -> AbstractContextManager[None
 
 
 def _say(console: Console, text: str) -> None:
-    # What a server says may be part of it.
-    console.print(for_terminal(text, lines=True), highlight=False, markup=False, soft_wrap=True)
+    # One sentence; what a server says may be part of it, and must make no line of its own.
+    console.print(for_terminal(text), highlight=False, markup=False, soft_wrap=True)
 
 
 def _check(options: _Options) -> None:

@@ -34,6 +34,11 @@ class StreamIdle(ConnectionFailed):
 class BadFrame(RequestFailed):
     """A complete line that is no watch event; the connection cannot be trusted any further."""
 
+    def __init__(self, reason: str, *, line: bytes = b"") -> None:
+        """`line` is what was sent: who shows the start of it takes the credentials out first."""
+        super().__init__(reason)
+        self.line = line
+
 
 class Gone(RequestFailed):
     """410: the server no longer has the revision that was asked for."""

@@ -21,6 +21,7 @@ from tracekit.base.escaping import for_html, for_terminal
 from tracekit.base.kube.job_status import COUNTS
 from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.base.kube.views import JobView, PodView
+from tracekit.base.numbers import whole_number
 from tracekit.base.time_input import TimeRange
 from tracekit.check.diff.job_verdicts import Place, place_of
 from tracekit.check.diff.judge import KeyJudgement
@@ -538,7 +539,7 @@ def _others(
     judgements: Mapping[Place, Judgement], orphans: Collection[Place], actors: Mapping[str, Actor]
 ) -> Iterator[Step]:
     for place, judgement in judgements.items():
-        rv = int(judgement.resource_version) if judgement.resource_version.isdigit() else None
+        rv = whole_number(judgement.resource_version)
         if judgement.verdict in (Verdict.FOREIGN, Verdict.UNKNOWABLE):
             who = who_else(judgement)
             actor = actors.get(judgement.resource_version)

@@ -13,6 +13,7 @@ from typing import Any
 
 from tracekit.base.durations import span
 from tracekit.base.kube.stored import spec_of
+from tracekit.base.numbers import whole_number
 from tracekit.check.replay.run_context import Outage
 from tracekit.check.verdict import Judgement, Verdict
 from tracekit.report.narrative import (
@@ -104,7 +105,10 @@ def add_judgements(narrative: Narrative, judgements: Iterable[Judgement]) -> Non
     deletions: dict[str, list[Judgement]] = {}
     others = []
     for judgement in judgements:
-        if judgement.action == "job-delete" and judgement.resource_version.isdigit():
+        if (
+            judgement.action == "job-delete"
+            and whole_number(judgement.resource_version) is not None
+        ):
             deletions.setdefault(judgement.resource_version, []).append(judgement)
         else:
             others.append(judgement)
@@ -123,7 +127,7 @@ def add_judgements(narrative: Narrative, judgements: Iterable[Judgement]) -> Non
 
 
 def _step(judgement: Judgement, by: str | None) -> Step:
-    rv = int(judgement.resource_version) if judgement.resource_version.isdigit() else None
+    rv = whole_number(judgement.resource_version)
     who = f"{judgement.controller}-controller"
     match judgement.verdict:
         case Verdict.FOREIGN | Verdict.UNKNOWABLE:

@@ -28,6 +28,7 @@ from tracekit.base.cron import (
 from tracekit.base.cron.gotext import fields
 from tracekit.base.cron.schedule import DAY_S, YEARS_SEARCHED, civil_from_days
 from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.base.numbers import whole_number
 
 _FIELDS = ("minutes", "hours", "days", "months", "weekdays")
 _LOWEST = (0, 0, 1, 1, 0)
@@ -281,4 +282,4 @@ def _number(name: str) -> int | None:
     for lowest, names in ((0, _NAMES), (1, _MONTHS)):
         if name in names:
             return lowest + names.index(name)
-    return int(name) if name.isascii() and name.isdigit() else None
+    return whole_number(name)

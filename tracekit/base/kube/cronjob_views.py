@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from tracekit.base.kube.api_types import as_type
 from tracekit.base.kube.decode import EMPTY
 from tracekit.base.kube.timestamps import parse_rfc3339
+from tracekit.base.numbers import whole_number
 
 ALLOW, FORBID, REPLACE = "Allow", "Forbid", "Replace"
 
@@ -90,7 +91,7 @@ class CronJobView(Struct, frozen=True):
             namespace=_text(meta.get("namespace")),
             name=_text(meta.get("name")),
             uid=_text(meta.get("uid")),
-            rv=int(version) if version.isascii() and version.isdigit() else 0,
+            rv=whole_number(version) or 0,
             generation=_int(meta.get("generation")) or 0,
             created_ns=_time(meta.get("creationTimestamp")) or 0,
             deleted_ns=_time(meta.get("deletionTimestamp")),

@@ -27,6 +27,7 @@ from tracekit.base.kube.decode import (
 )
 from tracekit.base.kube.job_status import Shape
 from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.base.numbers import whole_number
 
 JOB_TRACKING_FINALIZER = "batch.kubernetes.io/job-tracking"
 JOB_TRACKING_ANNOTATION = "batch.kubernetes.io/job-tracking"
@@ -200,8 +201,7 @@ class JobView(msgspec.Struct, frozen=True, gc=False):
 
 
 def _rv(meta: Mapping[str, Any]) -> int:
-    text = as_text(meta.get("resourceVersion"))
-    return int(text) if text.isascii() and text.isdigit() else 0
+    return whole_number(as_text(meta.get("resourceVersion"))) or 0
 
 
 def owner_refs(meta: Mapping[str, Any]) -> tuple[OwnerRef, ...]:
@@ -264,9 +264,8 @@ def failure_count(annotations: Mapping[str, str], annotation: str) -> int:
 def go_atoi(text: str) -> int | None:
     """What Go's strconv.Atoi makes of the text; None where it reports an error."""
     digits = text[1:] if text[:1] in ("+", "-") else text
-    if not digits.isascii() or not digits.isdigit():
-        return None
-    return int(text)
+    number = whole_number(digits.lstrip("0") or digits[:1])
+    return -number if number is not None and text[0] == "-" else number
 
 
 def _container_statuses(value: Any, *, init: bool) -> tuple[ContainerStatus, ...]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tracekit.base.cron.gotime import rfc3339
 from tracekit.base.cron.zones import UnknownZoneError, load_zone
 from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.base.numbers import whole_number
 from tracekit.ports.cronjob.actions import CreateJob
 from tracekit.versions.cronjob import Controller
 
@@ -31,10 +32,11 @@ def job_name(cron_job_name: str, scheduled_ns: int, controller: Controller) -> s
 def scheduled_ns_of_name(name: str, cron_job_name: str, controller: Controller) -> int | None:
     """The slot that a Job's name tells, None where it is not a name of that CronJob's."""
     prefix, _, suffix = name.rpartition("-")
-    if prefix != cron_job_name or not (suffix.isascii() and suffix.isdigit()):
+    slot = whole_number(suffix)
+    if prefix != cron_job_name or slot is None:
         return None
     unit_s = 1 if controller is Controller.POLLING else _MINUTE_S
-    return int(suffix) * unit_s * NS_PER_S
+    return slot * unit_s * NS_PER_S
 
 
 def job_from_template(cron_job: CronJobView, scheduled_ns: int, era: CronJobEra) -> CreateJob | str:

@@ -456,7 +456,8 @@ class LastWords:
             body = self._redact(STREAM, "ADDED", body)
         now_ns = self._clock_ns()
         self.status.last_byte_ns = now_ns
-        self._sink.rows(Rows(STREAM, now_ns, ["ADDED"], [orjson.dumps(body)]))
+        raw = self._client.connection.credentials.out_of_object(orjson.dumps(body))
+        self._sink.rows(Rows(STREAM, now_ns, ["ADDED"], [raw]))
 
     def _forget(self, run: _Run) -> None:
         """Be done with a run; the caller holds the lock."""

@@ -153,7 +153,7 @@ class Connection:
         value = str(value).strip()
         if not is_usable_header(value) or " " not in value:
             raise CredentialsFailed(f"the token {_UNUSABLE}")
-        self.credentials.learn([value.partition(" ")[2]])
+        self.credentials.learn_sent(value.partition(" ")[2])
         return value
 
     def reload(self, generation: int) -> None:
@@ -301,7 +301,7 @@ def _check_token(configuration: Configuration, source: str, credentials: Credent
     value = str(value).strip()
     if not is_usable_header(value) or " " not in value:
         raise ClusterError(f"The token of {source} {_UNUSABLE}; write it anew.")
-    credentials.learn([value.partition(" ")[2]])
+    credentials.learn_sent(value.partition(" ")[2])
 
 
 def _shown_context(options: ConnectOptions, config: ConfigNode) -> str:

@@ -15,9 +15,17 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 from urllib.parse import unquote
 
+import orjson
+
 STAND_IN = "[credential]"
+#: Tokens are renewed every hour or so, and each is good for not much longer.
+_SENT_MAX: Final = 32
+#: A token that can be guessed may also be a word of an object's.
+_SENT_CHARS_MIN: Final = 16
 #: Shorter ones would blank out ordinary words and tell nobody anything.
 _CHARS_MIN = 6
+#: `\\u0041`, `%252541`: what one character takes where it is escaped twice.
+_ESCAPED_CHARS: Final = 8
 _NAMED: Final = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 #: Escapes with the character's number in hexadecimal, in decimal, by name; and mere backslashes.
 _ESCAPE = re.compile(
@@ -42,6 +50,8 @@ class Credentials:
     def __init__(self) -> None:
         self._known: frozenset[str] = frozenset()
         self._pattern: re.Pattern[str] | None = None
+        #: The latest that were sent, as they stand in JSON.
+        self._sent: tuple[bytes, ...] = ()
 
     def learn(self, values: Iterable[str]) -> None:
         """Keep these out of every text from now on."""
@@ -54,6 +64,25 @@ class Credentials:
         ordered = sorted(self._known, key=lambda form: (-len(form), form))
         self._pattern = re.compile("|".join(map(re.escape, ordered)))
 
+    def learn_sent(self, token: str) -> None:
+        """Keep what is sent in a header out of every text, and out of objects."""
+        self.learn([token])
+        literal = orjson.dumps(token.encode("utf-8", "replace").decode())[1:-1]
+        if len(literal) >= _SENT_CHARS_MIN and literal not in self._sent:
+            self._sent = (*self._sent, literal)[-_SENT_MAX:]
+
+    def out_of_object(self, raw: bytes) -> bytes:
+        """Give an object's JSON text without the tokens that stand in it as they are.
+
+        An argument or a variable of the recorder's own pod may be one. Objects come by the
+        thousand, and are evidence: they are not searched for other spellings, nor for words of a
+        kubeconfig that may be the names of something.
+        """
+        for literal in self._sent:
+            if literal in raw:
+                raw = raw.replace(literal, STAND_IN.encode())
+        return raw
+
     def clean(self, text: str) -> str:
         """Give the text with a stand-in for each credential in it, however it is spelt."""
         if self._pattern is None:
@@ -65,6 +94,23 @@ class Credentials:
             kept += text[end : places[found.start()]], STAND_IN
             end = places[found.end()]
         return text if not kept else "".join((*kept, text[end:]))
+
+    def clean_start(self, text: str, chars: int) -> str:
+        """Give so many characters of the text's start, as `clean` does.
+
+        A credential that the cut would divide counts whole: of a half the rest would not be known.
+        """
+        # Escapes spell a character in up to so many; who nests them deeper hides it on purpose.
+        reach = chars + _ESCAPED_CHARS * max(map(len, self._known), default=0)
+        flat, places = _flat(text[:reach])
+        kept: list[str] = []
+        end = 0
+        for found in self._pattern.finditer(flat) if self._pattern is not None else ():
+            if places[found.start()] >= chars:
+                break
+            kept += text[end : places[found.start()]], STAND_IN
+            end = places[found.end()]
+        return "".join((*kept, text[end : max(end, chars)]))
 
     def cleaned_bytes(self, text: bytes) -> bytes:
         """Do the same for UTF-8 text; what is not UTF-8 is left as it is otherwise."""

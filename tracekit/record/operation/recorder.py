@@ -391,6 +391,9 @@ class Recorder:
                 for watcher in self.watchers:
                     watcher.interrupt()
                 thread.join(0.05)
+        for watcher, thread in zip(self.watchers, reading, strict=True):
+            if thread.is_alive():
+                watcher.give_up()
 
     #### Looking at it ####
 

@@ -25,7 +25,11 @@ from tracekit.record.failures import (
 )
 from tracekit.record.server.transport import ApiClient
 
-_GATE = re.compile(rb'kubernetes_feature_enabled\{name="([^"]+)",stage="[^"]*"\} ([01])')
+_GATE = re.compile(
+    rb'kubernetes_feature_enabled\{name="([A-Za-z0-9]{1,100})",stage="[^"]*"\} ([01])'
+)
+#: What a header takes of a version or a uid: they have a few dozen such characters.
+_WORD = re.compile(r"[A-Za-z0-9.+~_-]{1,100}")
 #: Words in the names of gates that the batch controllers read. A header names only these: a gate
 #: that no controller here knows must not stop a replay.
 _CONTROLLER_GATES = re.compile(
@@ -55,7 +59,7 @@ class ClusterInfo(Struct, frozen=True):
     @property
     def minor(self) -> int:
         """The minor version, 0 when unknown."""
-        match = re.match(r"v?1\.(\d+)", self.version or "")
+        match = re.match(r"v?1\.([0-9]{1,6})(?![0-9])", self.version or "")
         return int(match[1]) if match else 0
 
 
@@ -120,11 +124,11 @@ def probe_cluster(client: ApiClient) -> ClusterInfo:
     notes: list[str] = []
     try:
         said = asked(client, "read /version", lambda: _version(client)).get("gitVersion")
-        version = said if isinstance(said, str) else None
+        version = _word(client, said)
     except _VersionForbiddenError:
         version = None
     if version is None:
-        notes.append("the Kubernetes version is unknown: /version may not be read")
+        notes.append("the Kubernetes version is unknown: /version may not be read or says none")
     if not client.connection.verifies_server:
         notes.append(
             "the server's certificate is not checked (insecure-skip-tls-verify): anybody on the "
@@ -134,6 +138,13 @@ def probe_cluster(client: ApiClient) -> ClusterInfo:
     if not gates:
         notes.append("the feature gates are unknown: /metrics may not be read or does not tell")
     return ClusterInfo(version, gates, probe_uid(client), tuple(notes))
+
+
+def _word(client: ApiClient, said: Any) -> str | None:
+    """What a server says of itself, if a header can hold it: a word that is no credential."""
+    if not isinstance(said, str) or not _WORD.fullmatch(said):
+        return None
+    return said if client.connection.credentials.clean(said) == said else None
 
 
 class _VersionForbiddenError(Exception):
@@ -153,7 +164,8 @@ def _feature_gates(client: ApiClient) -> dict[str, bool]:
         for number, line in enumerate(client.text_lines("/metrics")):
             match = _GATE.match(line)
             if match is not None:
-                gates[match[1].decode()] = match[2] == b"1"
+                name = _word(client, match[1].decode())
+                gates |= {} if name is None else {name: match[2] == b"1"}
             elif gates or number > _METRIC_LINES_MAX:
                 break  # they stand together, and the rest is megabytes
     except RequestFailed:
@@ -165,6 +177,6 @@ def probe_uid(client: ApiClient) -> str | None:
     """The uid of kube-system, which tells clusters apart; None when it may not be seen."""
     try:
         answer = client.get("/api/v1/namespaces/kube-system")
-        return str(answer["metadata"]["uid"])
+        return _word(client, answer["metadata"]["uid"])
     except (RequestFailed, KeyError, TypeError):
         return None

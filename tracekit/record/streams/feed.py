@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tracekit.base.errors import ClusterError, TracekitError
+from tracekit.base.numbers import whole_number
 from tracekit.record.streams.sink import GapRow, Item, RowQueue, Rows
 from tracekit.trace.format.model import Gap
 from tracekit.trace.format.segments import all_segments
@@ -152,12 +153,8 @@ def _gap(gap: GapRow) -> Gap:
     return Gap(
         stream=gap.stream,
         reason=gap.reason,
-        last_rv=_number(gap.last_rv),
-        next_rv=_number(gap.next_rv),
+        last_rv=whole_number(gap.last_rv),
+        next_rv=whole_number(gap.next_rv),
         from_ns=gap.from_ns,
         until_ns=gap.until_ns,
     )
-
-
-def _number(revision: str | None) -> int | None:
-    return int(revision) if revision is not None and revision.isdigit() else None

@@ -13,6 +13,7 @@ import msgspec
 import orjson
 
 from tracekit.record.failures import BadFrame
+from tracekit.trace.format.limits import has_more_values
 
 _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 #: How the API server opens a frame: fixed by Go's encoder (field order of the struct).
@@ -25,7 +26,11 @@ _USUAL = {
 _OBJECT = b'"object":'
 _ENDINGS = (b"}}\n", b"}}")
 _BRACE = ord("}")
-_SHOWN_BYTES = 80
+#: An object has at most about 1.5 MiB in etcd, and in most of its values ten bytes and more. As
+#: Python's objects a value takes up to 100 bytes, and the writer's columns as much again.
+_VALUES_MAX = 2_000_000
+#: The API server's Status has a few hundred bytes; one of megabytes is none.
+_ERROR_BYTES_MAX = 1 << 16
 
 
 class _Metadata(msgspec.Struct, gc=False):
@@ -68,6 +73,8 @@ def parse_frame(line: bytes) -> Frame:
     Raises:
         BadFrame: it is not a watch event; nothing of it can be used.
     """
+    if has_more_values(line, _VALUES_MAX):
+        raise BadFrame(f"a watch event of more than {_VALUES_MAX:,} values", line=line)
     try:
         event = _decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -76,7 +83,7 @@ def parse_frame(line: bytes) -> Frame:
     usual = _USUAL.get(kind)
     if usual is not None and line.startswith(usual) and line.endswith(_ENDINGS):
         if not (metadata.uid and metadata.name and metadata.resourceVersion):
-            raise BadFrame(f"a watch event of no object, or without revision: {_shown(line)}")
+            raise BadFrame("a watch event of no object, or without revision", line=line)
         if not line.isascii():
             _check_text(line)
         if line.find(_OBJECT, len(usual)) >= 0:
@@ -100,9 +107,9 @@ def _unusual_frame(line: bytes, event: _Event) -> Frame:
     if kind == "BOOKMARK":
         frame.ends_initial_events = _ends_initial_events(raw)
     elif not (metadata.uid and metadata.name):
-        raise BadFrame(f"a watch event of no object: {_shown(line)}")
+        raise BadFrame("a watch event of no object", line=line)
     if not frame.resource_version:
-        raise BadFrame(f"a watch event without resourceVersion: {_shown(line)}")
+        raise BadFrame("a watch event without resourceVersion", line=line)
     return frame
 
 
@@ -113,6 +120,8 @@ def _odd_frame(line: bytes) -> Frame:
         kind, body = event["type"], event["object"]
         raw = orjson.dumps(body)
         if kind == "ERROR":
+            if len(raw) > _ERROR_BYTES_MAX:
+                raise BadFrame("an ERROR frame that is too large", line=line)
             frame = Frame(kind, raw)
             code = body.get("code")
             frame.code = code if isinstance(code, int) else None
@@ -122,14 +131,14 @@ def _odd_frame(line: bytes) -> Frame:
         uid = "" if kind == "BOOKMARK" else metadata["uid"]
         revision = metadata["resourceVersion"]
         if not (isinstance(revision, str) and isinstance(uid, str)):
-            raise BadFrame(f"not a watch event: {_shown(line)}")
+            raise BadFrame("not a watch event", line=line)
         frame = Frame(kind, raw, revision, uid)
         annotations = metadata.get("annotations") or {}
         frame.ends_initial_events = annotations.get(_INITIAL_EVENTS_END) == "true"
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise BadFrame(f"not a watch event: {_shown(line)}") from error
+        raise BadFrame("not a watch event", line=line) from error
     if kind not in _TYPES or not frame.resource_version:
-        raise BadFrame(f"not a watch event: {_shown(line)}")
+        raise BadFrame("not a watch event", line=line)
     return frame
 
 
@@ -138,14 +147,9 @@ def _check_text(line: bytes) -> None:
     try:
         line.decode()
     except UnicodeDecodeError as error:
-        raise BadFrame(f"not UTF-8: {_shown(line)}") from error
+        raise BadFrame("not UTF-8", line=line) from error
 
 
 def _ends_initial_events(raw: bytes) -> bool:
     annotations = orjson.loads(raw)["metadata"].get("annotations")
     return isinstance(annotations, dict) and annotations.get(_INITIAL_EVENTS_END) == "true"
-
-
-def _shown(line: bytes) -> str:
-    text = line[:_SHOWN_BYTES].decode("utf-8", "replace")
-    return f"{text!r}{'…' if len(line) > _SHOWN_BYTES else ''}"

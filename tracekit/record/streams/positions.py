@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from tracekit.base.numbers import whole_number
+
 _REMEMBERED = 4096
-#: An int64 has fewer.
-_DIGITS = 20
 
 
 class ResumePoint(Struct, frozen=True, kw_only=True):
@@ -24,7 +24,7 @@ class ResumePoint(Struct, frozen=True, kw_only=True):
 
 def revision_number(revision: str) -> int | None:
     """The revision as a number, if it is one that fits 64 bits."""
-    return int(revision) if revision.isdecimal() and len(revision) < _DIGITS else None
+    return whole_number(revision)
 
 
 def is_older(left: str, right: str | None) -> bool:

@@ -43,6 +43,8 @@ from tracekit.trace.format.model import STATE_TYPES
 
 #: The same garbage at the same revision this often: the server cannot serve past it.
 _BAD_FRAMES_MAX = 3
+#: Of a line that is no watch event.
+_SHOWN_CHARS = 80
 #: Bookmarks come once a minute and a little later; a stream silent for longer may be half open.
 _SILENCE_NS_MAX = 75 * 1_000_000_000
 
@@ -123,6 +125,10 @@ class Watcher:
         self._listing = False
         self._restart_list = False
         self._bad_frames = 0
+        #: Whether a watch was open when the recording was to end, or is now.
+        self._connected = False
+        #: Held by who says what was not seen at the end: this thread, or who gave up on it.
+        self._ending = threading.Lock()
         if resume is not None:
             self._position = resume.resource_version
             self.status.last_byte_ns = resume.seen_ns
@@ -185,6 +191,8 @@ class Watcher:
     def _answer(self, error: RequestFailed, generation: int) -> None:
         """Do what a failure asks for."""
         # A server, or what stands before it, may send back what it was sent.
+        if isinstance(error, BadFrame) and error.line:
+            error.reason = f"{error.reason}: {self._quoted(error.line)}"
         error.reason = self._client.connection.credentials.clean(error.reason)
         if isinstance(error, Gone):
             # The list that must follow is made at once: every moment widens the gap.
@@ -206,12 +214,35 @@ class Watcher:
         else:
             self._failed(error)
 
+    def _quoted(self, line: bytes) -> str:
+        text = line.decode("utf-8", "replace")
+        shown = self._client.connection.credentials.clean_start(text, _SHOWN_CHARS)
+        return f"{shown!r}{'…' if len(text) > _SHOWN_CHARS else ''}"
+
+    def give_up(self) -> None:
+        """Say what this stream did not see, in the place of its thread, which does not end.
+
+        A server that takes a request and says nothing holds it; no row of it will come any more.
+        """
+        if not self._ending.acquire(blocking=False):
+            return  # it has come to its end after all
+        waits = "did not end in time" if self._connected else "no answer"
+        self.status.failed("Stuck", self.status.last_failure or waits, self._clock_ns())
+        self._say_unseen()
+
     def _finish(self) -> None:
         """Say what this stream could not see at the end of the recording."""
+        if not self._ending.acquire(blocking=False):
+            return  # somebody gave up on this thread, and said it
+        self._say_unseen()
+
+    def _say_unseen(self) -> None:
         unlisted = self._position is None
-        if self.status.down_since_ns is not None or self._lost is not None or unlisted:
+        is_down = self.status.down_since_ns is not None or not self._connected
+        if is_down or self._lost is not None or unlisted:
             if self._lost is None and not unlisted:
-                reason = f"not connected at the end: {self.status.last_failure}"
+                why = self.status.last_failure or "the watch was to be opened anew"
+                reason = f"not connected at the end: {why}"
                 self._lost = (self._position, self.status.last_byte_ns, reason)
             elif self._lost is None:
                 why = self.status.last_failure or "the recording ended"
@@ -448,11 +479,13 @@ class Watcher:
             if self._stop.is_set():
                 response.close()
                 return
+            self._connected = True
             if "sendInitialEvents" not in params:
                 self.status.live()
             yield from response.chunks()
         finally:
             self._response = None
+            self._connected = self._connected and self._stop.is_set()
 
     def _arrived(self, lines: list[bytes]) -> int:
         recv_ns = self._clock_ns()
@@ -499,7 +532,7 @@ class Watcher:
 
     def _write(self, kind: str, raw: bytes, recv_ns: int) -> bytes:
         """Put an object with what goes to the sink next; returns the text that is written."""
-        seen = raw
+        raw = seen = self._client.connection.credentials.out_of_object(raw)
         if self._transform is not None:
             raw = orjson.dumps(self._transform.row(self.spec.resource, kind, orjson.loads(raw)))
         self._outbox.add(kind, raw, recv_ns)

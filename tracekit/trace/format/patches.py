@@ -23,6 +23,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from tracekit.base.numbers import whole_number
 from tracekit.trace.format.seal import DamageError
 
 #: Stands around the name of each hole. No JSON text has it: control characters are escaped there.
@@ -367,9 +368,10 @@ def _nothing(_: Any) -> tuple[()]:
 
 
 def _slot(name: str) -> int:
-    if not (name.isascii() and name.isdigit()):
+    number = whole_number(name)
+    if number is None:
         raise DamageError("it has a template with a hole that nothing fills")
-    return int(name)
+    return number
 
 
 class Joiner:

@@ -15,6 +15,7 @@ import orjson
 from msgspec import Struct
 
 from tracekit.base.coverage import Scope
+from tracekit.base.numbers import whole_number
 from tracekit.trace.importers.frames import listed
 
 Raw = dict[str, Any]
@@ -110,7 +111,7 @@ class Looks:
         looks = self._open.pop(stream, None)
         if not looks:
             return
-        revisions = [int(k.revision) for k in looks if k.revision and k.revision.isdigit()]
+        revisions = [n for k in looks if (n := whole_number(k.revision)) is not None]
         times = [k.at_ns for k in looks if k.at_ns is not None]
         scope = self._scope_of(looks)
         looks.reverse()  # each goes as its items do

@@ -19,6 +19,7 @@ import zstandard
 
 from tracekit.base.errors import TraceFormatError
 from tracekit.base.kube.timestamps import parse_rfc3339
+from tracekit.base.numbers import whole_number
 from tracekit.trace.importers.archives import BrokenArchiveError, archive_errors
 from tracekit.trace.importers.documents import documents
 from tracekit.trace.importers.frames import frame, listed, split_list, stream_of
@@ -146,7 +147,7 @@ class KshrkLines:
 
 def _round(stream: str, polls: dict[str, tuple[int, list[Raw], str | None]]) -> Iterator[bytes]:
     items = [item for _, found, _ in polls.values() for item in found]
-    revisions = [int(rv) for _, _, rv in polls.values() if rv is not None and rv.isdigit()]
+    revisions = [number for _, _, rv in polls.values() if (number := whole_number(rv)) is not None]
     at_ns = max(at for at, _, _ in polls.values())
     yield from listed(stream, items, str(min(revisions)) if revisions else None, at_ns)
 

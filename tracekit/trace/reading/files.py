@@ -22,6 +22,7 @@ from msgspec import Struct
 
 from tracekit.base.collecting import collecting_rarely
 from tracekit.base.errors import TraceFormatError
+from tracekit.base.numbers import whole_number
 from tracekit.trace.format.limits import TooMuchError, check_group, check_texts
 from tracekit.trace.format.model import FORMAT_VERSION, LOG_DIR, RECEIVED_BEFORE_NS
 from tracekit.trace.format.narrow import (
@@ -245,9 +246,9 @@ class SegmentFile:
 
     def _check_version(self) -> None:
         text = (self._parquet.metadata.metadata or {}).get(FORMAT_KEY, b"")
-        if not text.isdigit():
+        version = whole_number(text.decode("latin-1"))
+        if version is None:
             raise DamageError("it does not say which trace format it has")
-        version = int(text)
         if version > FORMAT_VERSION:
             raise TraceFormatError(
                 f"{self.segment.path} was written by a newer tracekit (format {version}; this one "

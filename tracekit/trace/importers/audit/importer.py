@@ -22,6 +22,7 @@ import orjson
 from tracekit.base.errors import TraceFormatError
 from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE
 from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.base.numbers import whole_number
 from tracekit.trace.format.extract import number_of
 from tracekit.trace.format.model import STREAM_KINDS, Call, Gap, RowType
 from tracekit.trace.importers.audit.calls import call_of
@@ -360,7 +361,8 @@ class AuditReader:
 
     def _tells_deletion(self) -> bool:
         minor = (self.kubernetes_version or "").split(".")[1:2]
-        return not minor or not minor[0].isdigit() or int(minor[0]) >= _TELLS_DELETION_MINOR
+        number = whole_number(minor[0]) if minor else None
+        return number is None or number >= _TELLS_DELETION_MINOR
 
     def _put(self, row: Observation) -> None:
         self.result.streams[row.stream] += 1
