@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from tests.lies import plant
 from tests.support.traces import ALL, TRACES, about, import_log, json_lines
+from tracekit.check.verdict import Reason
 from tracekit.judge import detected
 from tracekit.judge.detected import detected_gates, detected_version
-from tracekit.judge.judged import resolve_era
+from tracekit.judge.judged import Judge, resolve_era
 from tracekit.trace.format.header import write_header
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.reading.reader import TraceReader
@@ -51,6 +55,35 @@ def test_gates_that_were_set_are_shown_and_no_others(nameless: tuple[str, TraceR
         assert era.gates.JobTrackingWithFinalizers
     if not text:
         assert "feature gates" not in " ".join(era.warnings)
+
+
+def test_what_hangs_on_the_version_is_unknowable_and_no_divergence(
+    nameless: tuple[str, TraceReader],
+) -> None:
+    name, reader = nameless
+    found = Judge(reader, resolve_era(reader, None, None)).report()
+    assert not found.divergences
+    if name == "v1.36.3-conflicts":  # by 1.37 two CronJobs are started late
+        hanging = [j for j in found.judgements if j.reason is Reason.VERSION]
+        assert len(hanging) == 2
+        assert all("by the rules of v1.36" in j.why for j in hanging)
+
+
+@pytest.mark.parametrize("lie", ["pod-extra-silent", "cron-early", "status-failed-high-once"])
+def test_a_lie_by_the_rules_of_each_version_stays_one(lie: str, tmp_path: Path) -> None:
+    name = "v1.36.3-all"
+    rows = list(json_lines(TRACES / name / "watch.jsonl.zst"))
+    lied = plant(lie, rows, random.Random(1))
+    assert lied is not None
+    log = tmp_path / "log.jsonl"
+    log.write_text("".join(json.dumps(row) + "\n" for row in lied[0]))
+    target = tmp_path / "trace"
+    header = import_log(log, target, name).header
+    write_header(target, replace(header, kubernetes_version=None, feature_gates={}))
+    reader = TraceReader(target)
+    era = resolve_era(reader, None, None)
+    assert era.others
+    assert Judge(reader, era).report().divergences
 
 
 def test_replay_says_what_it_took_from_the_objects(nameless: tuple[str, TraceReader]) -> None:

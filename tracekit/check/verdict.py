@@ -61,6 +61,7 @@ class Reason(Enum):
     NOT_RECORDED = "not-recorded"  # a stream that would tell is not in the record
     UNDECIDED = "undecided"  # the search gave up at its budget of attempts
     MISFIT = "misfit"  # the record as a whole contradicts the rules: it was not searched
+    VERSION = "version"  # nobody said which, and by another that fits it is no divergence
 
 
 class Assumption(NamedTuple):

@@ -35,7 +35,7 @@ from tracekit.judge.misfit import Sources, Systematic, misfit_of
 from tracekit.judge.partition import families
 from tracekit.judge.partitioned import PartitionedJudge, ready
 from tracekit.judge.run_context import whole_context
-from tracekit.judge.sink import Counting, Kept, Sink
+from tracekit.judge.sink import Counting, Divergent, Kept, Sink
 from tracekit.judge.unit_result import Failure
 from tracekit.trace.format.model import STATE_TYPES, RowType
 from tracekit.trace.reading.reader import TraceReader
@@ -72,6 +72,7 @@ class Engine:
         self._place = place
         #: Jobs of the sample, where it was searched just now and the record fits the rules.
         self._sampled: list[KeyJudgement] = []
+        self._others_made: list[Divergent] = []
 
     @cached_property
     def run_context(self) -> RunContext:
@@ -303,7 +304,37 @@ class Engine:
             if why is not None:
                 changes = {"verdict": Verdict.UNKNOWABLE, "reason": Reason.MISFIT, "why": why}
                 judgement = replace(judgement, fields=(), **changes)
+        if judgement.divergent and self.era.others:
+            judgement = self._as_far_as_said(judgement)
         return as_recorded(judgement, self._plain_context.clock)
+
+    def _as_far_as_said(self, judgement: Judgement) -> Judgement:
+        """The judgement, unless another version that nobody ruled out does what was done."""
+        where = (judgement.controller, judgement.object.namespace, judgement.object.name)
+        for other in self._by_others:
+            if where not in other.divergent:
+                return replace(
+                    judgement,
+                    verdict=Verdict.UNKNOWABLE,
+                    reason=Reason.VERSION,
+                    why="the trace does not say which Kubernetes version it is from, and by the "
+                    f"rules of {other.version}, which its objects fit as well, nothing of this "
+                    f"{judgement.object.kind} diverges (--kubernetes-version names one); by those "
+                    f"of {self.era.version}: {judgement.why}",
+                    fields=(),
+                )
+        return judgement
+
+    @property
+    def _by_others(self) -> Iterator[Divergent]:
+        """What diverges by each of the other versions that fit, made when it is asked for."""
+        for number, era in enumerate(self.era.others):
+            if number == len(self._others_made):
+                found = Divergent(era.version)
+                Engine(self._reader, era, self._executor).judge_into(found)
+                self._others_made.append(found)
+            if not self._others_made[number].fits_not:
+                yield self._others_made[number]
 
     def _by_this_record(self, judgement: Judgement, context: RunContext) -> Judgement:
         """The judgement, unless what it would contradict the rules by is not in the record."""

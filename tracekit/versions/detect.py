@@ -64,6 +64,11 @@ class Detection(Struct, frozen=True):
         """The version to replay with when one is needed: the newest that fits."""
         return self.last
 
+    def fitting(self) -> list[KubeVersion]:
+        """The first and the last release of each branch that fits, newest first."""
+        branches = range(self.last.minor, self.first.minor - 1, -1)
+        return [end for minor in branches for end in (_last_of(minor), _first_of(minor))]
+
     def range_text(self) -> str:
         """`v1.31 - v1.34`, or one branch."""
         return _range_text(self.first, self.last)
