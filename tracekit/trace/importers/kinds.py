@@ -51,7 +51,7 @@ from tracekit.trace.importers.watch import read_line
 
 #: Text in which none of these stands is of no kind.
 _HINTS = re.compile(
-    rb"apiVersion|auditID|AuditId|protoPayload|\"resource\"|etcdEvent|api_path|\"object\"|"
+    rb"apiVersion|auditID|AuditId|protoPayload|protopayload_auditlog|\"(?:eyJ|ewo|W3si|H4sI)|\"resource\"|etcdEvent|api_path|\"object\"|"
     rb"age-encryption|k8s\.event\.uid|involved_?[oO]bject|\"metadata\"|\"items\"|"
     rb"job_?controller(?:v2)?\.go|controllermanager\.go|\bevent\.go:|" + HINTS
 )

@@ -262,7 +262,7 @@ class KubectlLines:
             which = f"of the kind {str(other)[:60]}" if other else "that name no kind"
             self._result.problems[f"objects {which}, left out"] += 1
             return
-        if self._leaves_manifest(stream, obj):
+        if kind != "BOOKMARK" and self._leaves_manifest(stream, obj):
             return
         uid, revision = _identity(obj)
         if not kind and revision and (stream, uid, revision) in self._states:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -78,3 +79,14 @@ def test_a_cronjob_without_a_creation_is_not_missed_since_1970(
     said = capsys.readouterr().out
     assert "1970" not in said
     assert "missed" not in said
+
+
+def test_a_bookmark_lacks_nothing(tmp_path: Path) -> None:
+    """A server sends a revision with it, and neither uid nor creationTimestamp."""
+    bookmark = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"resourceVersion": "9"}}
+    events = (("ADDED", obj("Job", "a", **_SET)), ("BOOKMARK", bookmark))
+    path = tmp_path / "watch.jsonl"
+    path.write_text("".join(json.dumps({"type": t, "object": o}) + "\n" for t, o in events))
+    (result,) = import_files(ImportRequest([str(path)], tmp_path / "trace"))
+    assert result.streams["jobs"] == 2
+    assert not any("uid" in problem for problem in result.problems)

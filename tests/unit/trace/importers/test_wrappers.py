@@ -7,6 +7,7 @@ AKSAudit; `oc adm node-logs`; the log shippers of containers.
 
 from __future__ import annotations
 
+import base64
 import csv
 import gzip
 import io
@@ -19,6 +20,7 @@ from tests.unit.trace.importers.audit_logs import shipped
 from tracekit.base.errors import TraceFormatError
 from tracekit.judge.judged import Judge, resolve_era
 from tracekit.trace.format.model import TraceHeader
+from tracekit.trace.importers.audit.encoded import decoded
 from tracekit.trace.importers.run import ImportRequest, import_files
 from tracekit.trace.reading.reader import TraceReader
 
@@ -79,6 +81,28 @@ def otlp(body):
     """A line of the file exporter of OpenTelemetry's collector."""
     record = {"observedTimeUnixNano": "1", "body": body, "attributes": []}
     return {"resourceLogs": [{"resource": {}, "scopeLogs": [{"logRecords": [record]}]}]}
+
+
+def in_base64(document, *, packed=True):
+    text = compact(document).encode()
+    return base64.b64encode(gzip.compress(text) if packed else text).decode()
+
+
+def bigquery(entry):
+    """A row of the table that a sink of Cloud Logging fills."""
+    payload = {k: v for k, v in entry["protoPayload"].items() if k not in ("@type", "status")}
+    for name in ("request", "response"):
+        body = payload.pop(name, None)
+        payload[f"{name}Json"] = None if body is None else compact(body)
+    status = entry["protoPayload"].get("status")
+    at = entry["timestamp"].replace("T", " ").replace("Z", " UTC")
+    rest = {k: v for k, v in entry.items() if k != "protoPayload"}
+    return {**rest, "timestamp": at, "protopayload_auditlog": {**payload, "status": status}}
+
+
+def as_texts(event):
+    """An event as Simple Log Service keeps it: each field a text."""
+    return {k: v if isinstance(v, str) else compact(v) for k, v in event.items()}
 
 
 def any_value(value):
@@ -218,6 +242,21 @@ def wrapped(shape, found):
         "gelf": lambda: "\n".join(
             compact({"version": "1.1", "short_message": "a", "full_message": t}) for t in texts
         ),
+        "bigquery": lambda: json.dumps([bigquery(gke(e)) for e in found], indent=2),
+        "pubsub": lambda: json.dumps(
+            [{"ackId": "a", "message": {"data": in_base64(gke(e), packed=False)}} for e in found]
+        ),
+        "lambda": lambda: compact({"awslogs": {"data": in_base64({"logEvents": event})}}),
+        "kinesis": lambda: compact(
+            {"Records": [{"kinesis": {"data": in_base64({"logEvents": event[i : i + 50]})}}
+                         for i in range(0, len(event), 50)]}
+        ),
+        "sls": lambda: "\n".join(compact({"__topic__": "", **as_texts(e)}) for e in found),
+        "sls-bare": lambda: "\n".join(compact(as_texts(e)) for e in found),
+        "kafka": lambda: "\n".join(
+            compact({"topic": "a", "offset": i, "payload": t}) for i, t in enumerate(texts)
+        ),
+        "journal-export": lambda: "".join(f"_PID=1\nMESSAGE={t}\n\n" for t in texts),
         "array": lambda: compact(found),
         "array-by-lines": lambda: "[\n" + "\n,".join(texts) + "\n]",
         "pretty": lambda: "\n".join(json.dumps(e, indent=2) for e in found),
@@ -241,6 +280,8 @@ SHAPES = {
     "pretty": "audit", "gke-yaml": "gke",
     "otlp": "otlp", "otlp-values": "otlp", "vector": "container log", "logcli": "log line",
     "fluentd-file": "log line", "syslog": "log line", "journalctl": "log line", "gelf": "audit",
+    "bigquery": "gke", "pubsub": "gke", "lambda": "eks", "kinesis": "eks", "sls": "audit",
+    "sls-bare": "audit", "kafka": "audit", "journal-export": "journald",
 }  # fmt: skip
 
 
@@ -344,3 +385,22 @@ def test_an_audit_event_is_no_event_of_a_cluster(tmp_path):
     assert [s.stream for s in reader.streams()] == ["jobs"]
     with pytest.raises(TraceFormatError, match="is no kubectl source but audit"):
         import_files(ImportRequest([str(tmp_path / "log")], tmp_path / "other", kind="kubectl"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        base64.b64encode(gzip.compress(b'{"auditID": "' + b"a" * 10_000_000 + b'"}')).decode(),
+        base64.b64encode(gzip.compress(b'{"auditID": "a"}'))[:-8].decode(),
+        "H4sI" + "A" * 400,
+        "eyJ!",
+    ],
+    ids=["bomb", "cut", "damaged", "no base64"],
+)
+def test_what_is_no_encoded_log_is_left_as_it_is(tmp_path, text):
+    """Beside an entry it is a line without one; memory is that of the bytes it came in."""
+    assert decoded(text) is None
+    log = wrapped("plain", entries()) + "\n" + compact({"awslogs": {"data": text}}) + "\n"
+    _, results = imported(tmp_path, log)
+    (said,) = [n for what, n in results[0].problems.items() if "without an audit entry" in what]
+    assert said == 1

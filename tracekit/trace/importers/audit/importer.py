@@ -26,6 +26,7 @@ from tracekit.base.numbers import whole_number
 from tracekit.trace.format.extract import number_of
 from tracekit.trace.format.model import STREAM_KINDS, Call, Gap, RowType
 from tracekit.trace.importers.audit.calls import call_of
+from tracekit.trace.importers.audit.encoded import parsed_fields
 from tracekit.trace.importers.audit.entry import (
     COMPLETE,
     LOOKS,
@@ -133,7 +134,7 @@ class AuditReader:
         for shape, text in found:
             any_found = True
             try:
-                entry = decode_entry(text)
+                entry = _with_fields_parsed(text)
             except msgspec.ValidationError as error:
                 self.result.problems[f"audit entries of an unknown form ({error})"] += 1
                 continue
@@ -456,6 +457,22 @@ class AuditReader:
             result.not_recorded[stream] = reason
         if len(self._levels) > 1:
             result.remarks.append(f"writes that matter: {levels}")
+
+
+def _with_fields_parsed(text: bytes) -> Entry:
+    """An entry, also one whose fields are texts of what they hold.
+
+    Raises:
+        msgspec.DecodeError: It is none.
+    """
+    try:
+        return decode_entry(text)
+    except msgspec.ValidationError:
+        event = orjson.loads(text)
+        parsed = parsed_fields(event) if type(event) is dict else event
+        if parsed is event:
+            raise
+        return decode_entry(orjson.dumps(parsed))
 
 
 @lru_cache(maxsize=1024)  # few clients ask again and again

@@ -20,6 +20,7 @@ other names: Cloud Logging (`protoPayload`) and Log Analytics (`AuditId`, `Objec
 | `line`, `values` | Loki (`logcli -o jsonl`, its API) |
 | `MESSAGE` | journald (`journalctl -o json`) |
 | `resourceLogs`, `body`, `kvlistValue` | OpenTelemetry's collector (file exporter, OTLP's JSON) |
+| base64, fields as text, `protopayload_auditlog` | what `encoded.py` names |
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from typing import Any
 
 import orjson
 
+from tracekit.trace.importers.audit.encoded import decoded, from_bigquery, parsed_fields
 from tracekit.trace.importers.otlp import value_of
 
 Raw = dict[str, Any]
@@ -41,10 +43,12 @@ _NESTED_MAX = 12
 #: Text before an event may hold so many braces of its own.
 _PREFIX_BRACES_MAX = 8
 #: One of these is in every text that holds an event, however often its quotes are escaped.
-_MARKS = ("auditID", "AuditId", "protoPayload")
+_MARKS = ("auditID", "AuditId", "protoPayload", "protopayload_auditlog")
+_BYTE_MARKS = tuple(mark.encode() for mark in _MARKS)
 #: Who wrote what stands around an event, by the outermost key that tells.
 _SHIPPERS = {
     "records": "aks", "properties": "aks", "log_s": "aks", "tables": "aks",
+    "awslogs": "eks", "Records": "eks",
     "logEvents": "eks", "events": "eks", "results": "eks", "@message": "eks",
     "_source": "elastic", "kubernetes": "elastic", "kubernetes.audit": "elastic",
     "event": "splunk", "_raw": "splunk",
@@ -108,6 +112,8 @@ def _after_text(line: bytes) -> tuple[Any, str]:
 def _prefix(text: bytes) -> str:
     if b" stdout " in text or b" stderr " in text or text.startswith(b"["):
         return "container log"
+    if text == b"MESSAGE=":
+        return "journald"
     if len(text.split()) > 1:
         return "log line"  # of syslog, journalctl, logcli, fluentd: nothing tells which
     return "cloudwatch" if text[:4].isdigit() else "openshift"
@@ -124,8 +130,11 @@ def _events(value: Any, shape: str, depth: int) -> Iterator[tuple[str, bytes]]:
             return
         for item in value:
             yield from _events(item, shape, depth + 1)
-    elif type(value) is str and any(mark in value for mark in _MARKS):
-        yield from _of_text(value.encode(errors="replace"), shape, depth)
+    elif type(value) is str:
+        if any(mark in value for mark in _MARKS):
+            yield from _of_text(value.encode(errors="replace"), shape, depth)
+        elif (plain := decoded(value)) is not None and any(m in plain for m in _BYTE_MARKS):
+            yield from _of_text(plain, shape, depth)
 
 
 def _text_of(numbers: list[int]) -> bytes:
@@ -146,8 +155,10 @@ def _of_text(text: bytes, shape: str, depth: int) -> Iterator[tuple[str, bytes]]
 def _of_object(value: Raw, shape: str, depth: int) -> Iterator[tuple[str, bytes]]:
     """The events in an object: itself, under other names, or in what it holds."""
     if "auditID" in value and "stage" in value:
-        yield shape, orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
+        yield shape, orjson.dumps(parsed_fields(value), option=orjson.OPT_NON_STR_KEYS)
         return
+    if type(value.get("protopayload_auditlog")) is dict:
+        value = from_bigquery(value)
     if type(value.get("protoPayload")) is dict:
         entry = from_cloud_logging(value)
         if entry is not None:
