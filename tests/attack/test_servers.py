@@ -294,3 +294,15 @@ def test_a_list_without_end_is_not_held(monkeypatch: pytest.MonkeyPatch, tmp_pat
 def test_a_url_that_is_none_is_one_sentence(url: str) -> None:
     with pytest.raises(UsageError, match="is no URL"):
         webhook.Webhook(url)
+
+
+def test_a_url_that_is_none_is_not_quoted() -> None:
+    """Its path, or a password in it, may be the secret that keeps others out."""
+    for url in (
+        "https://me:hunter2@host:port/",
+        "http://[::1/hunter2",
+        "http://host:99999/hunter2",
+    ):
+        with pytest.raises(UsageError) as refused:
+            webhook.Webhook(url)
+        assert "hunter2" not in str(refused.value)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import base64
 import os
+import socket
 import stat
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -365,3 +368,37 @@ def test_a_pods_token_is_a_plain_file(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "token").symlink_to("token2")
     with pytest.raises(ClusterError, match=r"service account cannot be used: its token has more"):
         Connection(ConnectOptions())
+
+
+@pytest.mark.parametrize("name", ["oidc", "gcp"])
+def test_no_issuer_is_asked_for_a_token(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """The package would wait without end, and give the client's secret to whoever answers."""
+    claims = base64.urlsafe_b64encode(b'{"exp":1}').decode().rstrip("=")
+    asked = threading.Event()
+    issuer = socket.create_server(("127.0.0.1", 0))
+
+    def accept() -> None:
+        with suppress(OSError):
+            issuer.accept()
+            asked.set()
+
+    threading.Thread(target=accept, daemon=True).start()
+    monkeypatch.setenv("GCE_METADATA_HOST", f"127.0.0.1:{issuer.getsockname()[1]}")
+    config = {
+        "id-token": f"eyJhbGciOiJub25lIn0.{claims}.Hunter2PlantedSecret0",
+        "idp-issuer-url": f"http://127.0.0.1:{issuer.getsockname()[1]}",
+        "client-id": "me",
+        "client-secret": "hunter2hunter2",
+        "refresh-token": "hunter3hunter3",
+    }
+    user = {"auth-provider": {"name": name, "config": config}}
+    path = _write(tmp_path / "config", users={"me": user})
+    with pytest.raises(ClusterError, match="exec plugin") as refused:
+        Connection(ConnectOptions(kubeconfig=str(path)))
+    issuer.close()
+    assert not asked.is_set()
+    assert "hunter" not in str(refused.value)
+    # Another token needs none of it.
+    Connection(ConnectOptions(kubeconfig=str(path), token="given")).headers()  # noqa: S106 - made up

@@ -34,7 +34,8 @@ class Webhook(Outbox):
             parts = urlsplit(url)
             _ = parts.port  # a number, or it raises
         except ValueError:
-            raise UsageError(f"--webhook: {url} is no URL: write https://HOST/PATH") from None
+            # Not the URL itself: its path or a password in it may be a secret.
+            raise UsageError("--webhook: this is no URL: write https://HOST/PATH") from None
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise UsageError("--webhook takes a URL that begins with http:// or https://")
         if parts.username is not None:

@@ -21,7 +21,7 @@ import yaml
 from kubernetes.client.configuration import Configuration
 from kubernetes.client.rest import RESTClientObject
 from kubernetes.config import ConfigException
-from kubernetes.config.kube_config import ConfigNode, KubeConfigLoader
+from kubernetes.config.kube_config import ConfigNode
 from msgspec import Struct
 
 from tracekit.base.bounded_http import bound
@@ -225,8 +225,8 @@ def _load_files(options: ConnectOptions, paths: list[str], credentials: Credenti
             credentials.learn(kubeconfig_credentials(entries))
             shapes.check(entries)
             context = _choose_context(config, options, paths)
-            loader: Any = KubeConfigLoader(
-                config_dict=config, active_context=context, config_base_path=None
+            loader: Any = plugins.Loader(
+                config_dict=config, active_context=context, has_token=options.token is not None
             )
             loader.load_and_set(configuration)
     except ClusterError:

@@ -97,6 +97,40 @@ class CommandTokens(kube_config.CommandTokenSource):
             raise ConfigException(f"cmd-path: {self._cmd} printed no token") from None
 
 
+class Loader(kube_config.KubeConfigLoader):
+    """The package's loader, which asks no server for a token.
+
+    Renewing `auth-provider: oidc` it waits for as long as the issuer likes, and, where the
+    kubeconfig names no certificate authority, sends the client's secret to whoever answers; for
+    `gcp` it asks the machine's metadata. client-go has none but oidc any more.
+    """
+
+    def __init__(self, *, has_token: bool, **options: Any) -> None:
+        """`has_token`: another token is sent than the one that this finds."""
+        self._has_token = has_token
+        super().__init__(**options, config_base_path=None)
+
+    def _load_auth_provider_token(self) -> Any:
+        return None if self._has_token else super()._load_auth_provider_token()
+
+    def _refresh_oidc(self, provider: Any) -> None:
+        del provider
+        raise _not_renewed("oidc", "id-token")
+
+    def _refresh_gcp_token(self) -> None:
+        provider = self._user["auth-provider"]
+        if "config" not in provider or "cmd-path" not in provider["config"]:
+            raise _not_renewed("gcp", "access-token")
+        super()._refresh_gcp_token()
+
+
+def _not_renewed(name: str, token: str) -> ConfigException:
+    return ConfigException(
+        f"the {token} of its auth-provider {name} is missing or has expired, and is not renewed "
+        "here; name an exec plugin that logs in (kubectl oidc-login is one), or give --token"
+    )
+
+
 def _ran(command: list[str], *, env: dict[str, str], cwd: str | None, interactive: bool) -> str:
     deadline_s = DEADLINE_S if interactive else UNATTENDED_DEADLINE_S
     try:
