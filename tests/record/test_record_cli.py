@@ -550,3 +550,19 @@ def test_unwritable_output(tmp_path: Path, server: FakeServer, capsys) -> None:
     config = _config(tmp_path, server)
     assert run("record", "-o", str(tmp_path / "file" / "t"), "--kubeconfig", config) == 2
     assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("rotating", [False, True])
+def test_a_trace_that_is_not_redacted_is_not_gone_on_with_as_one_that_is(
+    tmp_path: Path, server: FakeServer, capsys, rotating: bool
+) -> None:
+    """What it holds would stand beside the hashes, and open the next trace of a rotation."""
+    key = tmp_path / "key"
+    key.write_text("0123456789abcdef0123")
+    more = ("--rotate", "1h") if rotating else ()
+    assert record(tmp_path, server, "--duration", "1s", "--append", *more) == 0
+    redacted = ("--redact", "all", "--key-file", str(key), "--append", "--duration", "1s")
+    capsys.readouterr()
+    assert record(tmp_path, server, *redacted, *more) == (0 if rotating else 2)
+    assert "has rows in which not all of that is hashed" in capsys.readouterr().err
+    assert len(list((tmp_path / "trace").glob("*/trace.json"))) == (2 if rotating else 0)

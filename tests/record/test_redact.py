@@ -10,9 +10,16 @@ import pytest
 
 from tests.record.test_record_cli import run
 from tracekit.base.errors import UsageError
-from tracekit.record.redaction.redact import FIELDS, STRICT, Redactor, parse_fields, read_key
+from tracekit.record.redaction.redact import (
+    FIELDS,
+    STRICT,
+    Redactor,
+    parse_fields,
+    read_key,
+    redacted_fields,
+)
 from tracekit.record.redaction.secrets import PREFIX, scrubbed, suspicions
-from tracekit.trace.format.model import Call, Gap, Origin
+from tracekit.trace.format.model import Call, Gap, Origin, TraceHeader
 from tracekit.trace.format.schema import NAMES
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.writing.writer import TraceWriter
@@ -234,6 +241,12 @@ EVERYWHERE_POD = {
             {"name": "b", "flexVolume": {"driver": "d", "options": {"k": f"{S}-n"}}},
             {"name": "c", "gitRepo": {"repository": f"https://u:{S}@git.example/x"}},
             {"name": "d", "nfs": {"server": f"nfs://u:{S}@x", "path": "/"}},
+            {
+                "name": "e",
+                "ephemeral": {
+                    "volumeClaimTemplate": {"metadata": {"annotations": {"a": f"{S}-t"}}}
+                },
+            },
         ],
     },
     "status": {
@@ -266,25 +279,47 @@ EVENTS = (
 )
 
 
+#: What an audit log has of a request that was refused.
+REFUSED = {
+    "kind": "Status",
+    "code": 422,
+    "message": f'Job "j" is invalid: value "{S}-u"',
+    "details": {"causes": [{"message": f"{S}-v", "field": f"spec[{S}]"}]},
+}
+PATCH = [
+    {"op": "add", "path": "/spec/template/spec/containers/0/env/0/value", "value": f"{S}-w"},
+    {"op": "add", "path": "/metadata/annotations", "value": {"a": [f"{S}-x"]}},
+]
+
+
 def _trace(path: Path) -> Path:
-    with TraceWriter(path) as writer:
+    header = TraceHeader(
+        controller_flags=(f"--kubeconfig=https://u:{S}@x",),
+        scope={"namespaces": None, "selector": f"password={S}"},
+    )
+    with TraceWriter(path, header) as writer:
         rows = [("jobs", JOB), ("pods", POD), ("pods", EVERYWHERE_POD)]
         for number, (stream, body) in enumerate([*rows, *(("events", one) for one in EVENTS)]):
             meta = {"uid": f"u{number}", "namespace": "ns", "resourceVersion": str(number + 1)}
             full = {**body, "metadata": {**body["metadata"], **meta}}
             writer.append(stream, "ADDED", 10 + number, orjson.dumps(full))
         writer.gap(Gap("pods", f"410 Gone: {S} is too old", 2, 9, 11, 12), 12)
-        writer.unparsed(f"password={S}".encode(), 13, "not JSON", stream="pods")
+        writer.unparsed(f"password={S}".encode(), 13, f"not JSON: password={S}", stream="pods")
         note = {"error": f"BadFrame: not a watch event: {S}"}
         writer.append("pods", "NOTE", 14, orjson.dumps(note))
         said = {"kind": "Status", "code": 500, "reason": "Bad", "message": S, "details": {"x": S}}
         writer.append("pods", "ERROR", 15, orjson.dumps(said))
         entry = {"verb": "create", "responseStatus": {"code": 403, "message": S}}
         entry |= {"requestObject": EVERYWHERE_POD, "annotations": {"x": S}}
+        entry |= {"requestURI": f"/api/v1/pods?labelSelector={S}", "responseObject": REFUSED}
         about = Origin(actor="ann@example", verb="create", not_before_ns=3)
         writer.call(
             Call("pods", 16, orjson.dumps(entry), about, name="p", code=403, message=f"no {S}")
         )
+        patch = {"verb": "patch", "responseStatus": REFUSED, "requestObject": PATCH}
+        writer.call(Call("jobs", 17, orjson.dumps(patch), Origin(verb="patch"), name="j", code=422))
+        event = {"verb": "create", "requestObject": {"kind": "Event", **EVENTS[0]}}
+        writer.call(Call("events", 18, orjson.dumps(event), Origin(verb="create"), code=403))
     return path
 
 
@@ -406,3 +441,28 @@ def test_a_redacted_trace_replays_with_the_same_verdicts(
         verdicts.append(json.loads(capsys.readouterr().out))
     assert verdicts[0] == verdicts[1]
     assert verdicts[0]["observations"] > 100
+
+
+def test_a_copy_says_what_is_hashed_in_all_of_it() -> None:
+    raw, some, whole = {"source": "record"}, ["env"], list(FIELDS)
+    for sessions, fields in (
+        ((), set()),
+        ((raw,), set()),
+        (({**raw, "redacted": some},), {"env"}),
+        (({**raw, "redacted": some}, {**raw, "redacted": whole}), {"env"}),
+        (({**raw, "redacted": whole}, raw), set()),
+        ((raw, {"source": "redact", "redacted": whole}), set(FIELDS)),
+        ((raw, {"source": "redact", "redacted": whole}, {**raw, "redacted": some}), {"env"}),
+        (({**raw, "redacted": 5},), set()),
+    ):
+        assert redacted_fields(TraceHeader(sessions=sessions)) == fields
+
+
+def test_strict_keeps_no_label_of_a_selector() -> None:
+    strict, mild = (Redactor(KEY, parse_fields(word)) for word in (STRICT, "all"))
+    asked = {"resourceVersion": "1", "selector": "team=payments"}
+    lease = {"resourceVersion": "1", "selector": "metadata.name=kube-controller-manager"}
+    assert "payments" not in str(strict.row("jobs", "LIST_BEGIN", asked))
+    assert "payments" not in str(strict.header({"selector": "team=payments"}))
+    assert strict.row("leases", "LIST_BEGIN", lease) == lease
+    assert mild.row("jobs", "LIST_BEGIN", asked) == asked

@@ -28,7 +28,7 @@ from tracekit.record.operation.metrics import MetricsServer
 from tracekit.record.operation.recorder import Ending, Limits, Outcome, Recorder, Target, expire
 from tracekit.record.operation.resume import known_logs, resume_points
 from tracekit.record.operation.uploading import Uploader, spool_of
-from tracekit.record.redaction.redact import Redactor, parse_fields, read_key
+from tracekit.record.redaction.redact import Redactor, parse_fields, read_key, redacted_fields
 from tracekit.record.server.kinds import Plan, Scope, log_refusal, plan_streams
 from tracekit.record.server.probe import ClusterInfo, asked, probe_cluster
 from tracekit.record.server.transport import ApiClient
@@ -261,8 +261,12 @@ def _prepare(
         expire(options.output, limits)
     append_to = _trace_to_append_to(options)
     resume = {}
+    transform = None
+    if options.redact is not None:
+        transform = Redactor(read_key(options.key_file), parse_fields(options.redact))
     if append_to is not None:
         try:
+            _check_redacted(append_to, transform)
             _check_same(append_to, scope, cluster)
             resume = resume_points(TraceReader(append_to), plan.specs)
         except TraceFormatError as error:
@@ -275,9 +279,6 @@ def _prepare(
             if logs is not None:
                 logs = replace(logs, known=known_logs(TraceReader(append_to)))
             _say(console, f"Going on with {append_to}")
-    transform = None
-    if options.redact is not None:
-        transform = Redactor(read_key(options.key_file), parse_fields(options.redact))
     return Recorder(
         client,
         plan,
@@ -315,6 +316,19 @@ def _trace_to_append_to(options: _Options) -> Path | None:
         traces = rotated_traces(options.output)
         return traces[-1] if traces else None
     return options.output if options.output.exists() else None
+
+
+def _check_redacted(trace: Path, transform: Redactor | None) -> None:
+    """Refuse to call a trace redacted in which some rows are not.
+
+    Raises:
+        TraceFormatError: it has rows that are not.
+    """
+    if transform is not None and not transform.fields <= redacted_fields(read_header(trace)):
+        raise TraceFormatError(
+            f"{trace} has rows in which not all of that is hashed; hash it (`tracekit redact`) and "
+            "go on with the copy, or choose another name for -o."
+        )
 
 
 def _check_same(trace: Path, scope: Scope, cluster: ClusterInfo) -> None:

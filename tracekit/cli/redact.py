@@ -79,6 +79,8 @@ def redacted_copy(reader: TraceReader, output: Path, redactor: Redactor) -> int:
         reader.header,
         sessions=tuple(redactor.header(session) for session in reader.header.sessions),
         streams={name: redactor.header(about) for name, about in reader.header.streams.items()},
+        scope=redactor.header(reader.header.scope),
+        controller_flags=tuple(map(redactor.text, reader.header.controller_flags)),
     )
     fields = sorted(redactor.fields)
     with TraceWriter(output, header, session={"source": "redact", "redacted": fields}) as writer:
@@ -95,7 +97,8 @@ def _copy_row(row: dict[str, Any], writer: TraceWriter, redactor: Redactor) -> N
     elif kind == RowType.UNPARSED:
         # Nobody knows what is in it: its place is kept, its text is not.
         text = row["raw"] or (row["raw_bytes"] or b"").decode("utf-8", "replace")
-        writer.unparsed(redactor.hashed(text).encode(), recv_ns, row["reason"], stream=stream)
+        why = redactor.text(row["reason"] or "")
+        writer.unparsed(redactor.hashed(text).encode(), recv_ns, why, stream=stream)
     elif kind == RowType.CALL:
         writer.call(_call(row, redactor))
     else:

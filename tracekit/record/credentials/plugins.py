@@ -118,7 +118,8 @@ class Loader(kube_config.KubeConfigLoader):
         raise _not_renewed("oidc", "id-token")
 
     def _refresh_gcp_token(self) -> None:
-        provider = self._user["auth-provider"]
+        user: Any = self._user
+        provider = user["auth-provider"]
         if "config" not in provider or "cmd-path" not in provider["config"]:
             raise _not_renewed("gcp", "access-token")
         super()._refresh_gcp_token()

@@ -20,7 +20,7 @@ from typing import Any
 from tracekit.base.errors import UsageError
 from tracekit.record.redaction.redact_strict import kept_strictly
 from tracekit.record.redaction.secrets import DIGITS, PREFIX, is_stand_in, scrubbed
-from tracekit.trace.format.model import STATE_TYPES
+from tracekit.trace.format.model import STATE_TYPES, TraceHeader
 
 FIELDS = ("env", "args", "annotations", "volumes", "messages")
 STRICT = "strict"
@@ -52,6 +52,9 @@ _CALL_FIELDS = (
     *("kind", "apiVersion", "auditID", "stage", "verb", "objectRef", "responseStatus"),
     *("requestReceivedTimestamp", "stageTimestamp", "requestObject", "responseObject"),
 )
+_STREAM_OF_KIND = {"Event": "events", "Job": "jobs", "CronJob": "cronjobs"}
+#: Of the one lease that is recorded.
+_OWN_SELECTOR = "metadata.name="
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 #: How a recorder's own notes and gaps begin; what follows quotes a server or a library.
@@ -168,7 +171,7 @@ class Redactor:
             return self.status_object(body)
         if kind == "NOTE":
             return {name: self._said(one) for name, one in body.items()}
-        return self._scrub(body)
+        return self._asked(self._scrub(body))
 
     def who(self, name: str | None) -> str | None:
         """Give the name of an account: the cluster's own as it is, others hashed."""
@@ -189,24 +192,72 @@ class Redactor:
         """Give an entry of an API server's log: the objects in it redacted, its words hashed."""
         result = dict(entry)
         for name in ("requestObject", "responseObject"):
-            if isinstance(result.get(name), dict):
-                result[name] = dict(self("", result[name]))
+            if name in result:
+                result[name] = self._called(result[name])
+        uri = result.get("requestURI")
+        if isinstance(uri, str) and "?" in uri:
+            path, _, query = uri.partition("?")
+            result["requestURI"] = f"{path}?{self.hashed(query)}"
         if "messages" in self.fields:
-            _replace(result, "responseStatus", lambda status: self._text_of(status, "message"))
+            _replace(result, "responseStatus", self._response_status)
             _replace(result, "annotations", self._values)
         if self.is_strict:
             result = {name: result[name] for name in _CALL_FIELDS if name in result}
         scrubbed_entry: dict[str, Any] = self._scrub(result)
         return scrubbed_entry
 
+    def _called(self, body: Any) -> Any:
+        """Give what was sent or answered: an object, a part of one, a Status, a JSON patch."""
+        if isinstance(body, list):
+            return [self._operation(one) for one in body]
+        if not isinstance(body, dict):
+            return self._hashed_texts(body)
+        if body.get("kind") == "Status" and "messages" in self.fields:
+            return self.status_object(body)
+        return dict(self(_STREAM_OF_KIND.get(str(body.get("kind")), ""), body))
+
+    def _operation(self, operation: Any) -> Any:
+        """Give one of a JSON patch: it has no shape by which to tell a variable from a name."""
+        if not isinstance(operation, dict):
+            return self._hashed_texts(operation)
+        return {
+            name: one
+            if name == "op" or (name in {"path", "from"} and not self.is_strict)
+            else self._hashed_texts(one)
+            for name, one in operation.items()
+        }
+
+    def _hashed_texts(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.secret(value)
+        if isinstance(value, list):
+            return [self._hashed_texts(one) for one in value]
+        if isinstance(value, dict):
+            return {
+                self.hashed(name) if self.is_strict else name: self._hashed_texts(one)
+                for name, one in value.items()
+            }
+        return value
+
+    def _response_status(self, status: dict[str, Any]) -> None:
+        self._text_of(status, "message")
+        status.pop("details", None)  # its causes quote what was refused
+
     def header(self, document: Mapping[str, Any]) -> dict[str, Any]:
         """Give the sessions or streams of a trace's header without what servers said."""
-        found: dict[str, Any] = self._scrub(dict(document))
+        found: dict[str, Any] = self._asked(self._scrub(dict(document)))
         if "messages" in self.fields:
             for name in ("reason", "notes", "unseen"):
                 if name in found:
                     found[name] = self._said(found[name])
         return found
+
+    def _asked(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Give what was asked for; a selector of labels has what `strict` hashes."""
+        selector = body.get("selector")
+        if self.is_strict and isinstance(selector, str) and not selector.startswith(_OWN_SELECTOR):
+            return {**body, "selector": self.hashed(selector)}
+        return body
 
     def _said(self, value: Any) -> Any:
         if isinstance(value, dict):
@@ -245,8 +296,7 @@ class Redactor:
                 _replace(spec, holder, self._template)
         for name in ("initContainers", "containers", "ephemeralContainers"):
             _each(spec, name, self._container)
-        if "volumes" in self.fields:
-            _each(spec, "volumes", self._volume)
+        _each(spec, "volumes", self._volume)
 
     def _template(self, template: dict[str, Any]) -> None:
         _replace(template, "metadata", self._metadata)
@@ -278,6 +328,12 @@ class Redactor:
         _replace(lifecycle, "preStop", self._handler)
 
     def _volume(self, volume: dict[str, Any]) -> None:
+        # A claim that is made with the pod has metadata of its own.
+        _replace(
+            volume, "ephemeral", lambda one: _replace(one, "volumeClaimTemplate", self._template)
+        )
+        if "volumes" not in self.fields:
+            return
         _replace(volume, "csi", lambda csi: _replace(csi, "volumeAttributes", self._values))
         _replace(volume, "flexVolume", lambda flex: _replace(flex, "options", self._values))
         _replace(volume, "gitRepo", lambda git: self._text_of(git, "repository"))
@@ -394,6 +450,18 @@ def parse_fields(text: str) -> frozenset[str]:
             f"or {_ALL} or {STRICT}."
         )
     return frozenset(FIELDS) | (fields - {_ALL}) if _ALL in fields else fields
+
+
+def redacted_fields(header: TraceHeader) -> frozenset[str]:
+    """What is hashed in all rows of a trace, by what its writers say."""
+    fields = frozenset[str]()
+    for number, session in enumerate(header.sessions):
+        said = session.get("redacted")
+        theirs = frozenset(map(str, said)) if isinstance(said, list | tuple) else frozenset[str]()
+        # A copy by `tracekit redact` hashed whatever was there before.
+        is_first = number == 0 or session.get("source") == "redact"
+        fields = theirs if is_first else fields & theirs
+    return fields
 
 
 def read_key(path: Path | None) -> bytes:
