@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.traces import ALL, CONTROLLERS, TRACES, audited_writes, json_lines
 from tracekit.sql.session import Session
+from tracekit.trace.reading.summary import job_outcomes
 
 SessionOf = Callable[[str], Session]
 pytestmark = pytest.mark.parametrize("name", ALL)
@@ -40,8 +41,21 @@ def last_states(name: str, resource: str) -> dict[str, dict[str, Any]]:
     return found
 
 
-def outcome(entry: dict[str, Any]) -> str:
+@cache
+def jobs_of_pods_that_ran(name: str) -> frozenset[str]:
+    """Uids of the Jobs of whose pods one was seen past Pending."""
+    return frozenset(
+        owner["uid"]
+        for line in json_lines(TRACES / name / "watch.jsonl.zst")
+        if line["resource"] == "pods" and line["type"] in _STATES
+        if line["object"].get("status", {}).get("phase") in ("Running", "Succeeded", "Failed")
+        for owner in line["object"]["metadata"].get("ownerReferences", ())
+    )
+
+
+def outcome(name: str, entry: dict[str, Any]) -> str:
     job = entry["object"]
+    status = job.get("status", {})
     for condition in job.get("status", {}).get("conditions") or ():
         if condition["type"] in ("Complete", "Failed") and condition["status"] == "True":
             return condition["type"]
@@ -49,7 +63,9 @@ def outcome(entry: dict[str, Any]) -> str:
         return "Deleted"
     if job["spec"].get("suspend"):
         return "Suspended"
-    return "Running" if job.get("status", {}).get("startTime") else "Pending"
+    runs = job["metadata"]["uid"] in jobs_of_pods_that_ran(name)
+    runs |= any(status.get(field) for field in ("ready", "succeeded", "failed"))
+    return "Running" if runs else "Pending"
 
 
 def test_jobs_are_those_of_the_json_lines_with_their_outcome(
@@ -59,7 +75,7 @@ def test_jobs_are_those_of_the_json_lines_with_their_outcome(
         uid: (
             entry["object"]["metadata"]["namespace"],
             entry["object"]["metadata"]["name"],
-            outcome(entry),
+            outcome(name, entry),
             entry["object"].get("status", {}).get("succeeded", 0),
             entry["object"].get("status", {}).get("failed", 0),
             entry["object"]["spec"].get("parallelism"),
@@ -210,3 +226,12 @@ def test_backoff_and_retries_are_those_of_a_plain_walk_over_the_json_lines(
         retries, backoff_s = expected.get(row["job_uid"], [0, 0.0])
         assert row["retries"] == retries
         assert row["backoff_s"] == pytest.approx(backoff_s)
+
+
+def test_info_counts_jobs_as_the_view_does(session_of: SessionOf, name: str) -> None:
+    session = session_of(name)
+    rows = session.rows("SELECT outcome, reason FROM jobs")
+    words = {"Complete": "complete", "Deleted": "deleted unfinished", "Suspended": "suspended",
+             "Running": "running", "Pending": "not started"}  # fmt: skip
+    counted = Counter(words.get(r["outcome"]) or f"failed: {r['reason']}" for r in rows)
+    assert dict(counted) == dict(job_outcomes(session.sources[0].reader()).by_outcome)

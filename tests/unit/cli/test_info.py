@@ -39,6 +39,10 @@ def lease(holder, rv, acquired):
     return {"metadata": metadata, "spec": spec}
 
 
+def suspended(obj):
+    return {**obj, "spec": {**obj.get("spec", {}), "suspend": True}}
+
+
 def condition(kind, reason=None):
     return {"conditions": [{"type": kind, "status": "True", "reason": reason}]}
 
@@ -51,8 +55,8 @@ def trace(run, tmp_path):
         ("MODIFIED", job("failed", 21, **condition("Failed", "BackoffLimitExceeded"))),
         ("DELETED", job("failed", 22, **condition("Failed", "BackoffLimitExceeded"))),
         ("DELETED", job("cancelled", 23, startTime="2026-11-21T05:42:44Z")),
-        ("MODIFIED", job("asleep", 24, **condition("Suspended"))),
-        ("MODIFIED", job("busy", 25, startTime="2026-11-21T05:42:44Z")),
+        ("MODIFIED", suspended(job("asleep", 24, **condition("Suspended")))),
+        ("MODIFIED", job("busy", 25, startTime="2026-11-21T05:42:44Z", active=1)),
         ("ADDED", job("new", 26)),
     ]
     log = [

@@ -4,7 +4,7 @@
 --@ job | `.metadata.name` | never
 --@ job_uid | `.metadata.uid` | never
 --@ cronjob | the CronJob that owns it | no CronJob does
---@ outcome | Complete or Failed (its condition); Deleted (gone, unfinished); Suspended, Running or Pending (not started) at the end | never
+--@ outcome | Complete or Failed (its condition); Deleted (gone, unfinished); Suspended, Pending (no pod of it has run) or Running at the end | never
 --@ reason | reason of the condition Complete or Failed | not finished, or none was given
 --@ message | message of that condition | not finished, or none was given
 --@ created_at | `.metadata.creationTimestamp`, UTC | absent in the object
@@ -79,6 +79,7 @@ of_pods AS (
            count(*) AS pods,
            count(*) FILTER (phase = 'Succeeded') AS pods_succeeded,
            count(*) FILTER (phase = 'Failed') AS pods_failed,
+           count(*) FILTER (coalesce(running_ns, ended_ns) IS NOT NULL) AS pods_run,
            least(sum(restarts), 9223372036854775807)::BIGINT AS restarts,
            min(start_ns) AS first_start_ns,
            min(start_seen_ns) AS first_start_seen_ns,
@@ -129,6 +130,11 @@ SELECT last.trace, last.namespace, last.name AS job, last.uid AS job_uid, last.c
          WHEN gone_ns IS NOT NULL THEN 'Deleted'
          WHEN spec->>'$.suspend' = 'true' THEN 'Suspended'
          WHEN last.start_ns IS NULL THEN 'Pending'
+         -- Its startTime tells that its controller took it up, not that anything runs. Where it
+         -- counts pods that were not recorded, nothing tells that they do not.
+         WHEN coalesce(succeeded, 0) + coalesce(failed, 0) + coalesce(ready, 0)
+              + coalesce(pods_run, 0) = 0
+              AND coalesce(active, 0) <= coalesce(of_pods.pods, 0) THEN 'Pending'
          ELSE 'Running'
        END) COLLATE NOCASE AS outcome,
        nullif(finish.reason, '') AS reason,

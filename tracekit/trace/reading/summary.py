@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import pyarrow as pa
@@ -11,12 +12,16 @@ import pyarrow.compute as pc
 from msgspec import Struct
 
 from tracekit.base.coverage import Coverage
+from tracekit.base.kube.stored import spec_of
 from tracekit.trace.format.model import Gap, RowType, StreamSummary, TraceHeader
 from tracekit.trace.reading.coverage import coverage_of
 from tracekit.trace.reading.reader import TraceReader
 
-_COMPLETE = ("Complete", "SuccessCriteriaMet")
-_FAILED = ("Failed", "FailureTarget")
+#: Of the last state of a Job.
+_LAST = (
+    "uid", "seq", "type", "conditions", "start_ns", "spec",
+    "active", "ready", "succeeded", "failed",
+)  # fmt: skip
 
 
 class LeaderSession(Struct, frozen=True):
@@ -36,7 +41,7 @@ class JobOutcomes(Struct, frozen=True):
     total: int
     #: How many names they have, by namespace: a name may be used again. `replay` counts these.
     names: int
-    #: "complete", "failed: <reason>", "suspended", "running", "not started",
+    #: "complete", "failed: <reason>", "suspended", "running", "not started" (no pod of it ran),
     #: "deleted unfinished"; the most frequent first.
     by_outcome: Mapping[str, int]
     #: Of all of them, finished or not, how many were deleted.
@@ -105,31 +110,50 @@ def job_outcomes(reader: TraceReader) -> JobOutcomes:
             if uid is not None:
                 newest[uid] = max(seq, newest.get(uid, -1))
     wanted = pa.array(newest.values(), pa.int64())
-    outcomes: Counter[str] = Counter()
-    deleted = 0
-    columns = ("seq", "type", "conditions", "start_ns")
-    for table in reader.batches(columns, streams=["jobs"], types=types):
-        last = table.filter(pc.is_in(table["seq"], value_set=wanted))
-        for row in last.to_pylist():
-            outcomes[_outcome(row)] += 1
-            deleted += row["type"] == RowType.DELETED
+    last: list[Mapping[str, Any]] = []
+    for table in reader.batches(_LAST, streams=["jobs"], types=types):
+        last += table.filter(pc.is_in(table["seq"], value_set=wanted)).to_pylist()
+    ran = _with_pods_that_ran(reader, {row["uid"]: row for row in last if _may_wait(row)})
+    outcomes = Counter(_outcome(row, ran) for row in last)
+    deleted = sum(row["type"] == RowType.DELETED for row in last)
     ordered = dict(sorted(outcomes.items(), key=lambda item: (-item[1], item[0])))
-    return JobOutcomes(sum(outcomes.values()), len(names), ordered, deleted)
+    return JobOutcomes(len(last), len(names), ordered, deleted)
 
 
-def _outcome(row: Mapping[str, Any]) -> str:
-    conditions: Iterable[Mapping[str, Any]] = row["conditions"] or ()
-    true = {c["type"]: c["reason"] for c in conditions if c["status"] == "True"}
-    for name in _FAILED:
-        if name in true:
-            return f"failed: {true[name] or 'no reason'}"
-    if any(name in true for name in _COMPLETE):
-        return "complete"
+def _outcome(row: Mapping[str, Any], ran: AbstractSet[str]) -> str:
+    """The same that the view `jobs` says of it."""
+    for condition in row["conditions"] or ():
+        if condition["status"] == "True" and condition["type"] == "Complete":
+            return "complete"
+        if condition["status"] == "True" and condition["type"] == "Failed":
+            return f"failed: {condition['reason'] or 'no reason'}"
     if row["type"] == RowType.DELETED:
         return "deleted unfinished"
-    if "Suspended" in true:
+    if spec_of("jobs", row["spec"]).get("suspend") is True:
         return "suspended"
-    return "not started" if row["start_ns"] is None else "running"
+    waits = row["start_ns"] is None or (_may_wait(row) and row["uid"] not in ran)
+    return "not started" if waits else "running"
+
+
+def _may_wait(row: Mapping[str, Any]) -> bool:
+    """Whether its own status tells of no pod that ever ran."""
+    return not any(row[name] for name in ("ready", "succeeded", "failed"))
+
+
+def _with_pods_that_ran(reader: TraceReader, jobs: Mapping[str, Mapping[str, Any]]) -> set[str]:
+    """Those of the Jobs a pod of which ran, or which count more pods than were recorded."""
+    if not jobs:
+        return set()
+    of_job: dict[str, set[str]] = {uid: set() for uid in jobs}
+    ran: set[str] = set()
+    asked = pa.array(jobs, pa.string())
+    for table in reader.batches(("uid", "owner_uid", "phase"), streams=["pods"]):
+        found = table.filter(pc.is_in(table["owner_uid"], value_set=asked))
+        for row in found.group_by(["uid", "owner_uid", "phase"]).aggregate([]).to_pylist():
+            of_job[row["owner_uid"]].add(row["uid"])
+            if row["phase"] in ("Running", "Succeeded", "Failed"):
+                ran.add(row["owner_uid"])
+    return ran | {uid for uid, row in jobs.items() if (row["active"] or 0) > len(of_job[uid])}
 
 
 def leader_sessions(reader: TraceReader) -> list[LeaderSession]:
