@@ -406,7 +406,7 @@ def _hidden(record: RecordedJob, run_context: RunContext) -> str:
     for stream in ("jobs", "pods") if coverage.spans else ():
         if not coverage.watches(stream, namespace):
             return f"nobody watched {stream} where it ran: nothing tells what it did"
-    for gap in run_context.gaps:
+    for gap in run_context.gaps_touching(record.job.created_ns, ended_ns):
         concerns = gap.stream in ("", "jobs", "pods")
         if concerns and gap.from_ns < ended_ns and gap.until_ns > record.job.created_ns:
             return "nobody watched for a time while it ran: a gap of the record hides what it did"

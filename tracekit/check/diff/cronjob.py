@@ -351,15 +351,9 @@ class CronKeyJudge:
     def _event(self, event: EventRow, *, is_explained: bool) -> None:
         outage = None
         if not is_explained:
-            outage = next(
-                (
-                    o
-                    for o in self.context.interruptions
-                    if o.from_ns <= event.recv_ns <= o.until_ns + EVENT_LAG_NS
-                ),
-                None,
-            )
-        listed_ns = min(self._walker.blind_until_ns, default=event.recv_ns)
+            near = self.context.interruptions_near(event.recv_ns - EVENT_LAG_NS, event.recv_ns)
+            outage = next(near, None)
+        listed_ns = self._walker.blind.first_ns or event.recv_ns
         reason = None
         if is_explained:
             verdict, why = Verdict.MATCH, f"{event.reason}: handed out by a sync of that time"

@@ -296,9 +296,9 @@ def why_unseen(facts: KeyEvidence, replay: KeyReplay, row: EventRow) -> Reason |
             base is not None and base.rv == row.involved_rv
         ):
             return unsynced.unknowable
-    if not facts.blind_until_ns:
+    last_blind_ns = facts.blind.last_ns
+    if last_blind_ns is None:
         return None
-    last_blind_ns = max(facts.blind_until_ns)
     named = [job for job in history.jobs if job.rv == row.involved_rv]
     # The Job that it names was not seen, or was still the newest when the record was blind.
     return of_gap if not named or any(job.recv_ns <= last_blind_ns for job in named) else None

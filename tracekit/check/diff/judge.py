@@ -174,8 +174,7 @@ def _service(
         )
     found = due_with_unseen(search, replay.syncs, number, due(facts, before, sync))
     interrupted = facts.run_context.interrupted(sync.due_ns, first.recv_ns)
-    blind = facts.blind_until_ns
-    unseen = blind and any(sync.due_ns <= at_ns <= first.recv_ns for at_ns in blind)
+    unseen = facts.blind.passed(first.recv_ns) > facts.blind.passed(sync.due_ns - 1)
     deadlines = [note for note in sync.notes if note.rule == "deadline"]
     unarmed = deadlines and any(
         _unarmed(facts, replay.syncs[:number], sync, note) for note in deadlines
@@ -450,9 +449,9 @@ def _unknowable(facts: KeyEvidence, replay: KeyReplay) -> Iterator[Judgement]:
 
 
 def _gap_before(facts: KeyEvidence, write: Write) -> str:
-    for gap in facts.run_context.gaps:
-        if gap.from_ns <= write.recv_ns and write.recv_ns - gap.until_ns < CLOCK_SLACK_NS:
-            return gap.why
+    since_ns = write.recv_ns - CLOCK_SLACK_NS + 1
+    for gap in facts.run_context.gaps_touching(since_ns, write.recv_ns):
+        return gap.why
     return "the watch was begun again"
 
 

@@ -124,9 +124,9 @@ def _inherited(facts: KeyEvidence, sync: Explanation, at_ns: int) -> bool:
     The queue knows keys, not Jobs: what waits for its time survives the Job that it was for.
     """
     longest_ns, history = facts.rules.retries.backoff_ns_max, facts.history
-    ends_ns = [*facts.blind_until_ns, *(e.recv_ns for e in history.events if e.type == "LIST")]
-    until_ns = max((t for t in ends_ns if t <= at_ns <= t + longest_ns), default=None)
-    if until_ns is None or sync.job is None:
+    ends_ns = [e.recv_ns for e in history.events if e.type == "LIST" and e.recv_ns <= at_ns]
+    until_ns = max((*ends_ns, facts.blind.last_by(at_ns) or 0))
+    if until_ns + longest_ns < at_ns or sync.job is None:
         return False
     others = [event.involved_uid for event in history.events if event.recv_ns <= until_ns]
     others += [job.view.uid for job in history.jobs if job.recv_ns <= until_ns]

@@ -41,9 +41,9 @@ def pending(facts: KeyEvidence, search: CutSearch, replay: KeyReplay) -> Iterato
         return  # nothing is asked of what is over
     if not final.certain or not final.backoff_known:
         return
-    if final.listings_seen < len(facts.blind_until_ns):
+    if final.listings_seen < len(facts.blind):
         return  # no sync since the record was blind: what the controller remembers is not known
-    restarts = sorted(run_context.restarts, key=lambda restart: restart.until_ns)
+    restarts = run_context.restarts_by_end
     begun = [0, *(restart.until_ns for restart in restarts)]
     died = [*(restart.from_ns for restart in restarts), None]
     changed_ns = _last_change_ns(facts, last, replay)
@@ -192,7 +192,8 @@ def _rest(facts: KeyEvidence, replay: KeyReplay) -> Iterator[PendingAction]:
     if sync is None or sync.rest is None or sync.job is None:
         return
     last = sync.writes[-1]
-    if any(o.from_ns <= last.recv_ns + CUT_OFF_NS for o in facts.run_context.interruptions):
+    interrupted_ns = facts.run_context.first_interrupted_ns
+    if interrupted_ns is not None and interrupted_ns <= last.recv_ns + CUT_OFF_NS:
         return
     if facts.refusals(last.recv_ns) is not None:
         return
@@ -223,7 +224,7 @@ def _rest(facts: KeyEvidence, replay: KeyReplay) -> Iterator[PendingAction]:
 def _last_change_ns(facts: KeyEvidence, last: Revision[JobView], replay: KeyReplay) -> int:
     """When the last thing came that the key may have been waiting for, but for a new process."""
     times = [last.shown_ns, *facts.history.pods_latest_ns[-1:]]
-    times += [gap.until_ns for gap in facts.run_context.gaps]
+    times += facts.run_context.gap_ends_ns[-1:]
     syncs = [sync for sync in replay.syncs if sync.job is not None]
     times += [sync.writes[-1].recv_ns for sync in syncs[-1:]]
     return max(times)

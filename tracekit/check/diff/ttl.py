@@ -325,8 +325,8 @@ class _KeyJudge:
 
     def _certain_ns(self, due: _Due) -> int:
         """By then the key was in the queue of the process that runs, or of its successor."""
-        until_ns = [o.until_ns for o in self.context.interruptions if o.until_ns > due.since_ns]
-        return max([due.since_ns, *until_ns])
+        until_ns = self.context.last_interrupted_ns
+        return due.since_ns if until_ns is None else max(due.since_ns, until_ns)
 
     def _pending(self, last: Revision[JobView], due: _Due) -> PendingAction:
         why = f"{_arithmetic(last.view)}; not deleted"

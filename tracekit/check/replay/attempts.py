@@ -271,8 +271,9 @@ class Attempts(CacheCuts):
         if rest is not None:
             yield self.facts.ending(api.consumed[-1].recv_ns)
         if cut.guess:
-            since_ns = max((t for t in self.facts.blind_until_ns if t <= at_ns), default=at_ns)
-            yield Assumption("unknown-memory", since_ns, at_ns, cut.guess)
+            since_ns = self.facts.blind.last_by(at_ns)
+            begun_ns = at_ns if since_ns is None else since_ns
+            yield Assumption("unknown-memory", begun_ns, at_ns, cut.guess)
         if stale is not None:
             text = f"nothing else explains it than caches without resourceVersion {stale.rv}"
             yield Assumption("stale-cache", stale.recv_ns, at_ns, text)

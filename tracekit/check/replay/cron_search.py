@@ -29,12 +29,13 @@ from tracekit.check.replay.attempts import (
     Exhausted,
 )
 from tracekit.check.replay.backtracking import Backtracking, Trail, next_open
+from tracekit.check.replay.blind_times import BlindTimes
 from tracekit.check.replay.clock_readings import CLOCK_SLACK_NS, slack_ns
 from tracekit.check.replay.cron_api import CronMismatch, CronProblem, RecordedCronApi
 from tracekit.check.replay.cron_history import CronHistory
 from tracekit.check.replay.cron_runner import CronRunner
 from tracekit.check.replay.history import EventRow, Revision, Write, WriteKind
-from tracekit.check.replay.interruptions import blind_until, cut_off, record_ends
+from tracekit.check.replay.interruptions import cut_off, record_ends
 from tracekit.check.replay.key_facts import STATUS_WRITES_PER_SYNC
 from tracekit.check.replay.reported_events import EVENT_LAG_NS
 from tracekit.check.replay.run_context import INFORMER_LAG_NS, RunContext
@@ -135,7 +136,7 @@ class CronWalker(Backtracking[CronState, CronEntry]):
         self._failed: set[object] = set()
         listed = [r.recv_ns for r in history.cron_jobs if r.type == "LIST"]
         #: Ends of the times in the CronJob's life that the record did not see.
-        self.blind_until_ns = sorted([*listed, *(gap.until_ns for gap in context.gaps)])
+        self.blind = BlindTimes(listed, context.gap_ends_ns, born_ns=-1)
         self._refusals = list(_refusals_of(history.events))
         self._refusal_spans = Spans((found.from_ns, found.until_ns) for found in self._refusals)
 
@@ -204,7 +205,7 @@ class CronWalker(Backtracking[CronState, CronEntry]):
             state = replace(state, index=index, done=done)
         if index < len(self.history.writes):
             at_ns = self.history.writes[index].recv_ns
-            listed = sum(1 for until_ns in self.blind_until_ns if until_ns <= at_ns)
+            listed = self.blind.passed(at_ns)
             if listed > state.listings_seen:
                 state = replace(state, listings_seen=listed, certain=False)
         return state
@@ -435,11 +436,10 @@ class CronWalker(Backtracking[CronState, CronEntry]):
     # What cannot be told.
 
     def _unseen(self, write: Write) -> WriteWithoutSync:
-        at_ns = blind_until(self.blind_until_ns, write.recv_ns)
-        for gap in self.context.gaps:
-            if gap.from_ns <= at_ns <= gap.until_ns + CLOCK_SLACK_NS:
-                why = f"no cut explains it, but its sync may have begun in a {gap.why}"
-                return WriteWithoutSync(WithoutSync.UNKNOWABLE, write, why, Reason.GAP)
+        at_ns = self.blind.of(write.recv_ns)
+        for gap in self.context.gaps_touching(at_ns - CLOCK_SLACK_NS, at_ns):
+            why = f"no cut explains it, but its sync may have begun in a {gap.why}"
+            return WriteWithoutSync(WithoutSync.UNKNOWABLE, write, why, Reason.GAP)
         why = "no cut explains it, but its sync may have begun before the record"
         return WriteWithoutSync(WithoutSync.UNKNOWABLE, write, why, Reason.BEFORE_RECORD)
 

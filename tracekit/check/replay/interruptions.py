@@ -55,11 +55,3 @@ def restarts_near(context: RunContext, from_ns: int, until_ns: int) -> Sequence[
     restarts = context.restarts_by_end
     first = bisect_left(restarts, from_ns - INFORMER_LAG_NS, key=_until)
     return restarts[first : bisect_right(restarts, until_ns + INFORMER_LAG_NS, key=_until)]
-
-
-def blind_until(ends_ns: Sequence[int], at_ns: int) -> int:
-    """When the last blind time before a write of then ended, to which it belongs.
-
-    One stream may have shown a write before another listed those that it follows.
-    """
-    return max((at for at in ends_ns if at <= at_ns), default=min(ends_ns))

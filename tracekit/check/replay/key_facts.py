@@ -9,12 +9,12 @@ from itertools import accumulate
 from tracekit.base.kube.events import SPAM_BURST, SPAM_REFILL_NS
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.base.kube.views import JobView
+from tracekit.check.replay.blind_times import BlindTimes
 from tracekit.check.replay.clock_readings import CLOCK_SLACK_NS, slack_ns
 from tracekit.check.replay.handlers import PodHandlers
 from tracekit.check.replay.history import DELETED_POD, History, Revision, Write, WriteKind
 from tracekit.check.replay.interruptions import (
     CUT_OFF_NS,
-    blind_until,
     cut_off,
     follows,
     record_ends,
@@ -71,10 +71,11 @@ class KeyEvidence:
             write.index for write in history.writes if write.kind is WriteKind.STATUS_UPDATE
         ]
         #: Ends of the times in the key's life that the record did not see.
-        self.blind_until_ns = [
-            *(revision.recv_ns for revision in history.listings()),
-            *(gap.until_ns for gap in run_context.gaps if _lived_before(history, gap.until_ns)),
-        ]
+        self.blind = BlindTimes(
+            (revision.recv_ns for revision in history.listings()),
+            run_context.gap_ends_ns,
+            history.jobs[0].recv_ns if history.jobs else None,
+        )
         #: By pod, when the controller's own Event of its deletion was told first.
         self._deleted_by_event = {
             event.message.removeprefix(DELETED_POD): event.first_ns
@@ -431,7 +432,7 @@ class KeyEvidence:
 
     def pods_listed(self, at_ns: int) -> int:
         """How many pod revisions precede the end of the last blind time."""
-        end_ns = blind_until(self.blind_until_ns, at_ns)
+        end_ns = self.blind.of(at_ns)
         return sum(1 for revision in self.history.pods if revision.recv_ns <= end_ns)
 
     def may_have_failed(self, at_ns: int) -> bool:
@@ -446,10 +447,9 @@ class KeyEvidence:
 
     def why_uncertain(self, write: Write) -> tuple[Reason, str]:
         """Why the controller's memory at this write is not known."""
-        at_ns = blind_until(self.blind_until_ns, write.recv_ns)
-        for gap in self.run_context.gaps:
-            if gap.from_ns <= at_ns and gap.until_ns >= at_ns - CLOCK_SLACK_NS:
-                return Reason.GAP, f"the first sync after a {gap.why} may have begun in it"
+        at_ns = self.blind.of(write.recv_ns)
+        for gap in self.run_context.gaps_touching(at_ns - CLOCK_SLACK_NS, at_ns):
+            return Reason.GAP, f"the first sync after a {gap.why} may have begun in it"
         return (
             Reason.BEFORE_RECORD,
             "the Job was there before the record began: its first sync may have begun earlier",
@@ -461,7 +461,7 @@ class KeyEvidence:
         Such a sync is about a Job that was there by the end of that time, and writes a status a few
         times at most.
         """
-        end_ns = blind_until(self.blind_until_ns, write.recv_ns)
+        end_ns = self.blind.of(write.recv_ns)
         job = self.history.job_before(write.rv)
         if job is not None and all(
             known.recv_ns > end_ns for known in self.history.jobs if known.view.uid == job.view.uid
@@ -569,7 +569,3 @@ class KeyEvidence:
             and not follows(first, restart)
             for restart in restarts_near(self.run_context, first.recv_ns, last.recv_ns)
         )
-
-
-def _lived_before(history: History, at_ns: int) -> bool:
-    return bool(history.jobs) and history.jobs[0].recv_ns < at_ns

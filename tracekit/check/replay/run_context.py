@@ -146,13 +146,36 @@ class RunContext(Struct, frozen=True, dict=True):
         return (*self.restarts, *self.gaps)
 
     @cached_property
-    def _interruption_spans(self) -> Spans:
-        return Spans((outage.from_ns, outage.until_ns) for outage in self.interruptions)
+    def first_interrupted_ns(self) -> int | None:
+        """When the first interruption began; None if there is none."""
+        return min((outage.from_ns for outage in self.interruptions), default=None)
+
+    @cached_property
+    def last_interrupted_ns(self) -> int | None:
+        """When the last of them ended; None if there is none."""
+        return max((outage.until_ns for outage in self.interruptions), default=None)
 
     def interruptions_near(self, from_ns: int, until_ns: int) -> Iterator[Outage]:
-        """In their order, all interruptions that touch a time, and few others."""
-        for place in self._interruption_spans.near(from_ns, until_ns):
-            yield self.interruptions[place]
+        """In their order, the interruptions that touch a time, both its bounds included."""
+        yield from _touching(self.restarts, self._restart_spans, from_ns, until_ns)
+        yield from self.gaps_touching(from_ns, until_ns)
+
+    @cached_property
+    def _restart_spans(self) -> Spans:
+        return Spans((outage.from_ns, outage.until_ns) for outage in self.restarts)
+
+    @cached_property
+    def gap_ends_ns(self) -> tuple[int, ...]:
+        """When the gaps ended, in order."""
+        return tuple(sorted(gap.until_ns for gap in self.gaps))
+
+    @cached_property
+    def _gap_spans(self) -> Spans:
+        return Spans((gap.from_ns, gap.until_ns) for gap in self.gaps)
+
+    def gaps_touching(self, from_ns: int, until_ns: int) -> Iterator[Outage]:
+        """In their order, the gaps that touch a time, both its bounds included."""
+        return _touching(self.gaps, self._gap_spans, from_ns, until_ns)
 
     @cached_property
     def restarts_by_end(self) -> tuple[Outage, ...]:
@@ -189,10 +212,8 @@ class RunContext(Struct, frozen=True, dict=True):
 
     def gap_near(self, at_ns: int, before_ns: int, stream: str | None = None) -> Outage | None:
         """A gap, of any stream or of that one, that a time lies in or at most so long before."""
-        for gap in self.gaps:
-            if gap.from_ns - before_ns <= at_ns <= gap.until_ns and stream in (None, gap.stream):
-                return gap
-        return None
+        touching = self.gaps_touching(at_ns, at_ns + before_ns)
+        return next((gap for gap in touching if stream in (None, gap.stream)), None)
 
     def interrupted(self, from_ns: int, until_ns: int) -> bool:
         """Whether the record or the controller was interrupted between two times."""
@@ -200,3 +221,12 @@ class RunContext(Struct, frozen=True, dict=True):
             o.until_ns > from_ns and o.from_ns < until_ns
             for o in self.interruptions_near(from_ns, until_ns)
         )
+
+
+def _touching(
+    outages: tuple[Outage, ...], spans: Spans, from_ns: int, until_ns: int
+) -> Iterator[Outage]:
+    for place in spans.near(from_ns, until_ns):
+        outage = outages[place]
+        if outage.from_ns <= until_ns and from_ns <= outage.until_ns:
+            yield outage

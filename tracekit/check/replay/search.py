@@ -514,15 +514,15 @@ class KeyWalker(Backtracking[State, Entry]):
 
     def _interrupted(self, state: State) -> State:
         """A new controller manager starts with an empty memory; a blind time leaves it unknown."""
-        restarts, blind_until_ns = self.facts.run_context.restarts, self.facts.blind_until_ns
-        if not restarts and not blind_until_ns:
+        restarts, blind = self.facts.run_context.restarts, self.facts.blind
+        if not restarts and not blind:
             return state
         write = self.history.writes[state.index]
         at_ns = write.recv_ns
         count, until_ns = restarts_before(self.facts.run_context, write)
         if count > state.restarts_seen:
             state = state.in_a_new_process(min(until_ns, at_ns), count)
-        listed = sum(1 for until_ns in blind_until_ns if until_ns <= at_ns)
+        listed = blind.passed(at_ns)
         if listed > state.listings_seen:
             known = not self.facts.may_have_failed(at_ns)
             state = replace(
