@@ -391,3 +391,27 @@ def test_workers_that_share_no_disk_read_one_trace_from_the_bucket(
         asked = ("replay", url, "--diff", "-o", "jsonl", "--scheduler", address)
         assert run(capsys, *asked) == expected
     assert list(theirs.rglob("*.parquet"))
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_trace_without_states_of_jobs_is_named_beside_others(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Alone it is refused; among others nothing was judged of it either."""
+    pods = tmp_path / "pods.json"
+    meta = {"name": "p", "namespace": "ns", "uid": "u", "resourceVersion": "7"}
+    meta["creationTimestamp"] = "2026-03-01T10:00:00Z"
+    listed = {"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": [{"metadata": meta}]}
+    pods.write_bytes(orjson.dumps(listed))
+    place = str(tmp_path / "pods")
+    words = ("import", str(pods), "-o", place, "--kubernetes-version", "v1.36.3")
+    assert run(capsys, *words)[0] == 0
+    alone = run(capsys, "replay", place, "--diff")
+    code, out, err = run(
+        capsys, "replay", place, str(folder / HOURS[0]), "--diff", "-o", "json", "--processes", "1"
+    )
+    assert (alone[0], code) == (2, 2)
+    (said,) = [doc["lacks"] for doc in orjson.loads(out)["traces"] if "lacks" in doc]
+    assert "no states of Jobs or CronJobs" in said
+    assert f"tracekit: {said}\n" in alone[2]
+    assert f"tracekit: {place}: {said}\n" in err

@@ -51,6 +51,9 @@ def smallest_by_version() -> tuple[str, ...]:
 
 
 QUICK: dict[str, Kept] = {
+    "unit/trace/importers/test_encodings.py::test_every_encoding_is_the_same_rows": Kept(
+        ("audit", "descriptions")
+    ),
     "mutation/test_witnesses.py::test_a_row_that_is_turned_over_is_contradicted_by_its_witness": Kept(
         every=1
     ),

@@ -9,6 +9,8 @@ from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.report.table import counted, write_line, write_table
 
 _SHOWN_MAX = 40
+#: Namespaces that are named where a few words are wanted.
+_NAMED_MAX = 5
 #: Streams of one recorder begin one after the other: so long before a first list is no hole yet.
 _BEGINNING_NS = NS_PER_S
 
@@ -63,7 +65,10 @@ def scope_words(coverage: Coverage) -> str:
     scopes = {span.scope for span in coverage.spans}
     if len(scopes) > 1:
         return "not the same for all streams, see Coverage"
-    return next((str(scope) for scope in scopes if scope != UNKNOWN), "unknown")
+    scope = next(iter(scopes), UNKNOWN)
+    if scope.namespaces is not None and len(scope.namespaces) > _NAMED_MAX:
+        return f"{len(scope.namespaces):,} namespaces, see Coverage"
+    return str(scope) if scope != UNKNOWN else "unknown"
 
 
 def _parts(coverage: Coverage) -> list[tuple[str, Scope, list[Span]]]:

@@ -15,7 +15,7 @@ from tracekit.cli.completion import complete_controllers, complete_key, complete
 from tracekit.cli.executor_options import executor_of, executor_options, parts_of, tell_failures
 from tracekit.cli.many import ask_executor, of_that_time, tell_troubles
 from tracekit.cli.messages import tell_judging, waiting
-from tracekit.cli.replay_many import OUTPUTS, ReplayQuestion, write_many
+from tracekit.cli.replay_many import OUTPUTS, ReplayQuestion, lacks_states, write_many
 from tracekit.cli.trace_options import (
     RULES,
     asked_rules,
@@ -26,14 +26,12 @@ from tracekit.cli.trace_options import (
     rules_options,
     tell_warnings,
 )
-from tracekit.judge.fact_cache import cached_coverage
 from tracekit.judge.judged import Asked, Judge, check_controllers, open_under, resolve_era
 from tracekit.judge.verdict_cache import verdicts_key
 from tracekit.judge.verdict_table import load_verdicts
 from tracekit.report.ci import CI_FORMATS, write_ci
 from tracekit.report.replay import exit_status, render_actions, render_diff
 from tracekit.trace.format.limits import are_lifted
-from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.stores.stamps import named_traces
 from tracekit.versions.overrides import AskedRules
 
@@ -171,7 +169,7 @@ def _one(trace: str, options: _Options) -> int:
     else:
         render_diff(report, era, options.output, sys.stdout)
     divergent, misfit = bool(report.divergences), bool(report.misfit)
-    lacks = "" if report.decided or divergent or misfit else _lacks(reader)
+    lacks = "" if report.decided or divergent or misfit else lacks_states(reader)
     if lacks:
         click.echo(f"tracekit: {lacks}", err=True)
         return 2
@@ -213,15 +211,9 @@ def _many(traces: list[str], options: _Options) -> int:
     not_judged = [d for d in documents if d.get("misfit") and not d["divergences"]]
     for document in not_judged:
         click.echo(f"tracekit: {for_terminal(document['trace'])}: {NOT_JUDGED}", err=True)
+    lacking = [document for document in documents if "lacks" in document]
+    for document in lacking:
+        click.echo(f"tracekit: {for_terminal(document['trace'])}: {document['lacks']}", err=True)
+    if lacking and not divergent:
+        return 2
     return exit_status(divergent=divergent, misfit=bool(not_judged), exit_zero=options.exit_zero)
-
-
-def _lacks(reader: TraceReader) -> str:
-    """Why a trace in which nothing was judged cannot be, "" if it might have been."""
-    if any(map(cached_coverage(reader).has, ("jobs", "cronjobs"))):
-        return ""
-    return (
-        "nothing of the trace can be judged: it has no states of Jobs or CronJobs; `tracekit "
-        "timeline` shows what it has, and `kubectl get cronjobs,jobs,pods,events -A -o json` "
-        "prints what it lacks"
-    )

@@ -11,10 +11,12 @@ from msgspec import Struct
 from tracekit.base.errors import UsageError
 from tracekit.base.time_input import TimeRange
 from tracekit.cli.many import Document, without
+from tracekit.judge.fact_cache import cached_coverage
 from tracekit.judge.judged import Asked, Judge, open_under
 from tracekit.report.documents import write_document, write_lines
 from tracekit.report.replay import SCHEMA_VERSION, diff_document
 from tracekit.report.rows import write_listing
+from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.stores.namespaces import lacks_namespace
 from tracekit.versions.overrides import AskedRules
 
@@ -49,7 +51,22 @@ class ReplayQuestion(Struct, frozen=True):
             if not asked.part:
                 raise
             return {"left_out": str(error)}  # nothing of that part was recorded in this trace
-        return {"problems": reader.problems, **diff_document(found, judge.era)}
+        document = {"problems": reader.problems, **diff_document(found, judge.era)}
+        if found.decided or found.divergences or found.misfit:
+            return document
+        lacks = lacks_states(reader)
+        return {**document, "lacks": lacks} if lacks else document
+
+
+def lacks_states(reader: TraceReader) -> str:
+    """Why a trace in which nothing was judged cannot be, "" if it might have been."""
+    if any(map(cached_coverage(reader).has, ("jobs", "cronjobs"))):
+        return ""
+    return (
+        "nothing of the trace can be judged: it has no states of Jobs or CronJobs; `tracekit "
+        "timeline` shows what it has, and `kubectl get cronjobs,jobs,pods,events -A -o json` "
+        "prints what it lacks"
+    )
 
 
 def write_many(documents: Sequence[dict[str, Any]], output: str, out: TextIO) -> None:
@@ -86,7 +103,7 @@ def _row(document: dict[str, Any]) -> dict[str, Any]:
         "actions": sum(count for _, count in cells),
         "explained": sum(count for verdict, count in cells if verdict.startswith("match")),
         "divergences": len(document["divergences"]),
-        "note": document["misfit"],
+        "note": document["misfit"] or document.get("lacks"),
     }
 
 

@@ -41,15 +41,15 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _BZIP2_MAGIC = b"BZh"
 _XZ_MAGIC = b"\xfd7zXZ\x00"
-#: What text begins with that is not plain UTF-8: how many bytes to leave out, and the encoding.
-_ENCODINGS = (
-    (codecs.BOM_UTF8, 3, None),
-    (codecs.BOM_UTF16_LE, 2, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, 2, "utf-16-be"),
-    *((f"{sign}\0".encode(), 0, "utf-16-le") for sign in "{[a"),
-    *((f"\0{sign}".encode(), 0, "utf-16-be") for sign in "{[a"),
+#: What text begins with that says its encoding; None: it is UTF-8.
+_MARKS = (
+    (codecs.BOM_UTF8, None),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_MARK_BYTES = 4
+#: UTF-16 without a mark is told by so many bytes, every second of them zero and the others ASCII.
+_MARK_BYTES = 8
+_ASCII = b"\t\r\n" + bytes(range(0x20, 0x7F))
 #: What the strongest setting of xz takes to decompress is 65 MiB.
 _XZ_MEMORY_MAX = 128 * 1024 * 1024
 _DAMAGED = (zlib.error, lzma.LZMAError, zstandard.ZstdError)
@@ -314,17 +314,25 @@ def _decoded(chunks: Iterator[bytes]) -> Iterator[bytes]:
         head += chunk
         if len(head) >= _MARK_BYTES:
             break
-    for mark, size, encoding in _ENCODINGS:
-        if head.startswith(mark) and (encoding is None or b"\0" in head[:_MARK_BYTES]):
-            rest = chain((head[size:],), chunks)
-            if encoding is None:
-                yield from rest
-                return
-            decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
-            for chunk in rest:
-                yield decoder.decode(chunk).encode()
-            yield decoder.decode(b"", final=True).encode()
-            return
-    if head:
-        yield head
-    yield from chunks
+    mark, encoding = _marked(head)
+    rest = chain((head[len(mark) :],), chunks) if head else chunks
+    if encoding is None:
+        yield from rest
+        return
+    decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+    for chunk in rest:
+        yield decoder.decode(chunk).encode()
+    yield decoder.decode(b"", final=True).encode()
+
+
+def _marked(head: bytes) -> tuple[bytes, str | None]:
+    """The mark with which text begins, and its encoding where that is not UTF-8."""
+    begin = head[:_MARK_BYTES]
+    for mark, encoding in _MARKS:
+        if begin.startswith(mark) and (encoding is None or 0 in begin):
+            return mark, encoding
+    for first, encoding in ((0, "utf-16-le"), (1, "utf-16-be")):
+        letters, zeros = begin[first::2], begin[1 - first :: 2]
+        if letters and zeros and not zeros.strip(b"\0") and not letters.strip(_ASCII):
+            return b"", encoding
+    return b"", None

@@ -347,7 +347,12 @@ def not_a_watch_log(source: Source, held: Sequence[tuple[bytes, str]]) -> TraceF
         )
     elif b"\0" in line[:4096]:
         reason = "it is binary data"
+    advice = ""
+    each = {b"{": ".", b"[": "'.[]'"}.get(line.lstrip()[:1])
+    if each is not None and reason.startswith("the line is not"):
+        file = shlex.quote(source.name) if Path(source.name).is_file() else "FILE"
+        advice = f"; `jq -c {each} {file}` prints it so, if that is what it is"
     return TraceFormatError(
         f"{source.name} is not a watch log ({reason}): each line must be a JSON object with recv, "
-        "resource, type and object"
+        f"resource, type and object{advice}"
     )
