@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 
+from tracekit.answers.admission import Admission
 from tracekit.answers.evidence import Suspension
 from tracekit.answers.judgements import Judgements
 from tracekit.answers.pauses import Gap, pauses_of
@@ -51,6 +52,7 @@ def facts_of(
     coverage: Coverage = Coverage(),  # noqa: B008 - frozen
     terminating: Mapping[str, int] | None = None,
     suspended_by: Mapping[str, Suspension] | None = None,
+    admissions: Mapping[str, Admission] | None = None,
     first_ns: int = 1 << 62,
     end_ns: int = 0,
 ) -> Facts:
@@ -97,6 +99,7 @@ def facts_of(
         coverage=coverage,
         terminating=terminating or {},
         suspended_by=suspended_by or {},
+        admissions=admissions or {},
     )
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from tracekit.answers.admission import Admission
 from tracekit.answers.evidence import Suspension
 from tracekit.answers.judgements import Judgements
 from tracekit.answers.model import Target
@@ -443,6 +444,8 @@ class Facts:
     coverage: Coverage = field(default_factory=Coverage)
     #: By namespace: when its deletion was asked for, Unix ns.
     terminating: Mapping[str, int] = field(default_factory=dict)
+    #: By the uid of its owner: what Kueue's Workload says at the end.
+    admissions: Mapping[str, Admission] = field(default_factory=dict)
     #: By uid of what is suspended at the end.
     suspended_by: Mapping[str, Suspension] = field(default_factory=dict)
     #: By the uid of their Job: Events of creations that were refused.

@@ -9,6 +9,7 @@ import msgspec
 import orjson
 import pyarrow as pa
 
+from tracekit.answers.admission import Admission, admission_of
 from tracekit.answers.facts import facts_of
 from tracekit.answers.judgements import Judgements, Listed
 from tracekit.answers.pauses import Gap
@@ -29,6 +30,7 @@ from tracekit.base.coverage import Coverage
 from tracekit.base.cron import Generation
 from tracekit.base.errors import TracekitError
 from tracekit.base.kube.printed.model import Shown, ShownEvent
+from tracekit.base.kube.timestamps import parse_rfc3339
 from tracekit.check.verdict import Judgement
 from tracekit.judge.verdict_table import ORDER
 from tracekit.sql.computed import coverage_of_source, era_of
@@ -96,6 +98,7 @@ def surroundings(
         "refused_calls": session.rows(_REFUSED_CALLS),
         "shown": list(_shown(session)),
         "suspended_by": suspensions(session),
+        "admissions": _admissions(session),
         "terminating": {row["name"]: row["at_ns"] for row in session.rows(_TERMINATING)},
         "release": _release(session) if release is None else release,
         "coverage": _coverage(session) if coverage is None else coverage,
@@ -121,6 +124,13 @@ WHERE type = 'CALL' AND ((reason = 'Invalid' AND stream IN ('jobs', 'cronjobs'))
   OR (verb = 'create' AND stream IN ('pods', 'jobs') AND code >= 400 AND code NOT IN (409, 429)))
 ORDER BY recv_ns
 """
+_WORKLOADS = """
+WITH ends AS (SELECT uid, max(_order) AS last FROM internal._states WHERE stream = 'workloads'
+              GROUP BY uid)
+SELECT s.owner_uid, s.raw FROM internal._states AS s
+JOIN ends ON s.uid = ends.uid AND s._order = ends.last
+WHERE s.stream = 'workloads' AND s.type <> 'DELETED' ORDER BY s._order
+"""
 _SHOWN = """
 SELECT recv_ns, verb, raw FROM internal._rows
 WHERE type = 'CALL' AND derived_from = 'kubectl-text' ORDER BY seq
@@ -139,6 +149,19 @@ def _shown(session: Session) -> Iterator[Seen]:
             yield Seen(row["recv_ns"] or 0, msgspec.json.decode(row["raw"] or b"", type=kind))
         except msgspec.DecodeError:
             continue
+
+
+def _admissions(session: Session) -> dict[str, Admission]:
+    """By the uid of its owner: the last state of each Workload that is there."""
+    found: dict[str, Admission] = {}
+    for row in session.rows(_WORKLOADS):
+        try:
+            document = orjson.loads(row["raw"] or "{}")
+        except ValueError:
+            continue
+        if row["owner_uid"] and isinstance(document, dict):
+            found[row["owner_uid"]] = admission_of(document, parse_rfc3339)
+    return found
 
 
 def _container_notes(session: Session) -> dict[str, list[dict[str, Any]]]:

@@ -157,12 +157,22 @@ def _words_about(reader: TraceReader, namespace: str, name: str, mine: pa.Table)
     These are its pods, those of its name that nobody listed, its Workload, and its claims.
     """
     uids = pc.unique(mine.filter(pc.equal(mine["stream"], "pods"))["uid"])
+    found = _workload_of(reader, namespace, mine)
     # Most Events of a namespace are about others: their text is read only where one is not.
     events = reader.table(_ABOUT, streams=["events"], namespace=namespace)
     if not pc.any(_is_about(events, name, uids)).as_py():
-        return []
+        return found
     events = reader.table(NAMES, streams=["events"], namespace=namespace)
-    return [events.filter(_is_about(events, name, uids))]
+    return [*found, events.filter(_is_about(events, name, uids))]
+
+
+def _workload_of(reader: TraceReader, namespace: str, mine: pa.Table) -> list[pa.Table]:
+    """The rows of Kueue's Workload of the Job, or of its owner."""
+    queued = reader.table(NAMES, streams=["workloads"], namespace=namespace)
+    jobs = mine.filter(pc.equal(mine["stream"], "jobs"))
+    owners = pa.concat_arrays([pc.unique(jobs[c]).cast(pa.string()) for c in ("uid", "owner_uid")])
+    own = queued.filter(pc.is_in(queued["owner_uid"].cast(pa.string()), owners.drop_null()))
+    return [own] if own.num_rows else []
 
 
 def _is_about(events: pa.Table, name: str, uids: pa.Array) -> pa.ChunkedArray:

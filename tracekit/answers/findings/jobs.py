@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from tracekit.answers.admission import Admission, why_it_waits
 from tracekit.answers.endings import Cause, coded, ending_of
 from tracekit.answers.findings import job_failures, refused_statuses, waiting
 from tracekit.answers.findings.controllers import BACKLOG, Spells, backlog_spells
@@ -57,7 +58,7 @@ SUSPENDED = Rule(
     "TK413", "suspended to the end", Severity.INFO,
     "spec.suspend is true in the last revision of an unfinished Job, for 30 s or more.",
     "A Job that a queue (Kueue, Volcano) or its owner (JobSet) holds back until it is its turn: "
-    "its label or owner names it, and where that tells why.",
+    "its label or owner names it; why is told where Kueue's Workload or its Events are there.",
     "kubectl patch job NAME -p '{\"spec\":{\"suspend\":false}}' if that is not intended.",
     rank=62, losses=HOLDS,
 )  # fmt: skip
@@ -304,6 +305,9 @@ def _suspended(facts: Facts, job: Job) -> Case:
     since = f"since {clock(since_ns or job.created_ns)}" + ("" if since_ns else " or later")
     since += facts.suspension(job.uid)
     holder = holder_of(job)
+    told = facts.admissions.get(job.uid) or facts.admissions.get(job.last.row["owner_uid"] or "")
+    if told is not None:
+        return _not_admitted(facts, job, told, since, since_ns)
     if holder is None:
         claim = "is suspended at the end of the record"
         return _plain(SUSPENDED, facts, job, claim, since, since_ns)
@@ -326,6 +330,24 @@ def _suspended(facts: Facts, job: Job) -> Case:
         f"`{holder.look}` says what it waits for. Do not set spec.suspend yourself: {holder.name} "
         "sets it back."
     )
+    return replace(case, todo=todo)
+
+
+def _not_admitted(
+    facts: Facts, job: Job, told: Admission, since: str, since_ns: int | None
+) -> Case:
+    """A Job that Kueue holds back, as its Workload says."""
+    waits = why_it_waits(told, job.namespace)
+    at = "" if waits.since_ns is None else f" (since {clock(waits.since_ns)})"
+    case = _plain(
+        SUSPENDED,
+        facts,
+        job,
+        f"is suspended: Kueue (queue {told.queue or 'unknown'}) {waits.claim}{at}",
+        f"Workload {told.name}: {waits.detail}; suspended {since}",
+        since_ns,
+    )
+    todo = f"{waits.todo} Do not set spec.suspend yourself: Kueue sets it back."
     return replace(case, todo=todo)
 
 

@@ -23,13 +23,25 @@ _GROUPS = {
     "CronJob": ("batch",),
     "Lease": ("coordination.k8s.io",),
     "Event": ("", "events.k8s.io"),
+    # scheduling.k8s.io has a Workload as well, which says nothing of a Job that waits.
+    "Workload": ("kueue.x-k8s.io",),
 }
 #: Where archives of OpenShift's insights operator have objects, one a file, without their kinds.
 _INSIGHTS = re.compile(
     r"(?:^|/)(?:config/([a-z]+)/[^/]+/[^/]+|namespaces/[^/]+/(pods)/([^/]+)/\3)\.json$"
 )
 _WORDS = re.compile(r"[^a-z0-9]+")
-_STREAM_OF = {kind: stream for stream, kind in STREAM_KINDS.items()}
+#: Of these the trace has no columns but those of every object.
+_STREAM_OF = {kind: stream for stream, kind in STREAM_KINDS.items()} | {"Workload": "workloads"}
+#: What is kept of a Workload: the pods that it repeats have words in them that tell nothing here.
+_WORKLOAD: Mapping[str, frozenset[str]] = {
+    "metadata": frozenset(
+        {"name", "namespace", "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp",
+         "generation", "labels", "ownerReferences", "finalizers"}
+    ),
+    "spec": frozenset({"active", "queueName", "priority"}),
+    "status": frozenset({"conditions", "admissionChecks", "requeueState"}),
+}  # fmt: skip
 
 
 def stream_of(obj: Mapping[str, Any]) -> str | None:
@@ -46,6 +58,21 @@ def stream_of(obj: Mapping[str, Any]) -> str | None:
         if group not in _GROUPS.get(kind, ("",)):
             return None
     return _STREAM_OF.get(kind)
+
+
+def kept_of(stream: str, obj: Raw) -> Raw:
+    """What of an object of a stream is kept: all of it, but of a Workload."""
+    if stream != "workloads":
+        return obj
+    parts = {
+        part: {name: one for name, one in obj[part].items() if name in names}
+        for part, names in _WORKLOAD.items()
+        if isinstance(obj.get(part), dict)
+    }
+    return {name: parts.get(name, one) for name, one in obj.items() if name in _OF_WORKLOAD}
+
+
+_OF_WORKLOAD = frozenset({"apiVersion", "kind", *_WORKLOAD})
 
 
 def stream_named(name: str) -> str | None:
@@ -113,7 +140,7 @@ def split_list(
         if isinstance(item, dict):
             stream = stream_of(item) if "kind" in item else own or unnamed
             if stream is not None:
-                found.setdefault(stream, []).append(item)
+                found.setdefault(stream, []).append(kept_of(stream, item))
     meta = document.get("metadata")
     revision = meta.get("resourceVersion") if isinstance(meta, dict) else None
     return found, revision if isinstance(revision, str) and revision else None

@@ -23,6 +23,7 @@ from tracekit.trace.importers import otlp
 from tracekit.trace.importers.documents import documents
 from tracekit.trace.importers.frames import (
     frame,
+    kept_of,
     latest_stamp,
     listed,
     split_list,
@@ -264,6 +265,7 @@ class KubectlLines:
             return
         if kind != "BOOKMARK" and self._leaves_manifest(stream, obj):
             return
+        obj = kept_of(stream, obj)
         uid, revision = _identity(obj)
         if not kind and revision and (stream, uid, revision) in self._states:
             self._result.problems["objects that are in several files, taken once"] += 1
@@ -342,7 +344,7 @@ def has_streams(sample: Sample, name: str) -> bool:
         kinds = {kind.removesuffix("List") for kind in sample.fields.get("kind", ())}
         if kinds <= {""}:
             return not sample.whole or stream_named(name) is not None
-        return not kinds.isdisjoint(STREAM_KINDS.values())
+        return not kinds.isdisjoint({*STREAM_KINDS.values(), "Workload"})
     return not sample.whole or any(_is_of_stream(value, name) for value in sample.values)
 
 

@@ -1,0 +1,181 @@
+"""What Kueue's Workload says of why its Job is suspended: conditions, admission checks, spec.
+
+Reasons and words: upstream kueue, apis/kueue/v1beta1/workload_types.go and pkg/scheduler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from tracekit.answers.words import clock, shortened
+
+#: A check in this state holds nothing back.
+_READY: Final = "Ready"
+
+
+class Condition(NamedTuple):
+    """An entry of `.status.conditions`; its time is Unix ns."""
+
+    status: bool
+    reason: str
+    message: str
+    since_ns: int | None
+
+
+class Admission(NamedTuple):
+    """The last state of a Workload, as far as it tells why its Job waits."""
+
+    name: str
+    queue: str
+    #: Whether spec.active lets it be queued.
+    active: bool
+    conditions: Mapping[str, Condition]
+    #: Name, state and message of each admission check.
+    checks: tuple[tuple[str, str, str], ...]
+
+
+class Waits(NamedTuple):
+    """Why it waits, as a part of a sentence, in whose words, since when, and what frees it."""
+
+    claim: str
+    detail: str
+    since_ns: int | None
+    todo: str
+
+
+def why_it_waits(told: Admission, namespace: str) -> Waits:
+    """Why a Job that is suspended is not started, by the Workload that Kueue made for it."""
+    reserved, admitted = (told.conditions.get(kind) for kind in ("QuotaReserved", "Admitted"))
+    evicted, finished = (told.conditions.get(kind) for kind in ("Evicted", "Finished"))
+    look = f"kubectl -n {namespace} describe workloads.kueue.x-k8s.io {told.name}"
+    if not told.active:
+        cause = f" after {evicted.reason}" if evicted is not None and evicted.reason else ""
+        return Waits(
+            f"has deactivated it{cause}: it is not queued any more",
+            f"spec.active of its Workload is false{_said(evicted)}",
+            None if evicted is None else evicted.since_ns,
+            f"Mend what the message names, then `kubectl -n {namespace} patch "
+            f"workloads.kueue.x-k8s.io {told.name} --type=merge -p "
+            '\'{"spec":{"active":true}}\'` queues it again.',
+        )
+    if finished is not None and finished.status:
+        return Waits(
+            f"takes its Workload for finished ({finished.reason})",
+            f"condition Finished{_said(finished)}",
+            finished.since_ns,
+            f"`{look}` says why; a Job that is created anew is queued anew.",
+        )
+    if admitted is not None and admitted.status:
+        return Waits(
+            "has admitted its Workload and has not started the Job",
+            f"condition Admitted{_said(admitted)}",
+            admitted.since_ns,
+            "Look at the log of kueue-controller-manager and at the Job's Events: its change of "
+            "the Job is refused, or it does not reconcile.",
+        )
+    if reserved is not None and reserved.status:
+        return _of_checks(told, reserved, look)
+    return _of_quota(reserved, evicted, look)
+
+
+def _of_checks(told: Admission, reserved: Condition, look: str) -> Waits:
+    held = [check for check in told.checks if check[1] != _READY]
+    names = ", ".join(f"{name} ({state or 'Pending'})" for name, state, _ in held)
+    said = "; ".join(shortened(message) for _, _, message in held if message)
+    return Waits(
+        f"has its quota and waits for admission check {names}"
+        if held
+        else "has its quota and has not admitted it",
+        f"condition QuotaReserved{_said(reserved)}" + (f"; the check says: {said}" if said else ""),
+        reserved.since_ns,
+        "Look at what answers that check (of ProvisioningRequests: kubectl get "
+        f"provisioningrequests); `{look}` shows its state.",
+    )
+
+
+def _of_quota(reserved: Condition | None, evicted: Condition | None, look: str) -> Waits:
+    if reserved is None:
+        return Waits(
+            "has not decided about its Workload",
+            "it has no condition QuotaReserved",
+            None,
+            "Look whether kueue-controller-manager runs, and whether the LocalQueue and its "
+            "ClusterQueue are there and active.",
+        )
+    again = ""
+    if evicted is not None and evicted.status:
+        at = "" if evicted.since_ns is None else f" at {clock(evicted.since_ns)}"
+        again = f"; it was evicted{at}{_said(evicted)}"
+    put_off = f" after it was evicted ({evicted.reason})" if again and evicted is not None else ""
+    return Waits(
+        f"has reserved no quota for it{put_off}",
+        f"condition QuotaReserved{_said(reserved)}{again}",
+        reserved.since_ns,
+        _remedy(f"{reserved.message} {evicted.message if again and evicted else ''}", look),
+    )
+
+
+def _said(condition: Condition | None) -> str:
+    if condition is None:
+        return ""
+    words = ": ".join(filter(None, (condition.reason, shortened(condition.message))))
+    return f": {words}" if words else ""
+
+
+#: What stands in a message of Kueue, and what helps then; the first that fits.
+_REMEDIES: Final = (
+    (("maximum capacity", "exceeds the maximum"),
+     "It asks for more than its ClusterQueue can ever give: ask for less, or raise nominalQuota."),
+    (("unavailable in ClusterQueue",),
+     "Give the ClusterQueue a resource group with that resource, or do not ask for it."),
+    (("PodsReady",),
+     "Look why its pods do not become ready in time; else raise waitForPodsReady.timeout."),
+    (("unused quota", "insufficient quota"),
+     "It waits for its turn: end what holds the quota, or raise nominalQuota or borrowing."),
+    (("topology",), "No domain of the topology has room for it: free nodes, or ask for less."),
+    (("untolerated taint", "node affinity", "nodeSelector"),
+     "Let the pods tolerate the flavor's taint, or select a flavor's nodes."),
+    (("LocalQueue",),
+     ("Create or start the LocalQueue that the label kueue.x-k8s.io/queue-name names, or correct "
+      "that label: of a suspended Job it may be changed.")),
+    (("ClusterQueue",), "Create, mend or start the ClusterQueue: kubectl describe clusterqueue."),
+)  # fmt: skip
+
+
+def _remedy(message: str, look: str) -> str:
+    found = next((todo for words, todo in _REMEDIES if any(w in message for w in words)), "")
+    return found or f"`{look}` says more."
+
+
+def admission_of(obj: Mapping[str, Any], times: Any) -> Admission:
+    """What a Workload says, as its JSON has it; `times` reads RFC 3339, Unix ns or None."""
+    meta, spec, status = (_map(obj.get(part)) for part in ("metadata", "spec", "status"))
+    conditions = {
+        str(found.get("type")): Condition(
+            found.get("status") == "True",
+            str(found.get("reason") or ""),
+            str(found.get("message") or ""),
+            times(str(found.get("lastTransitionTime") or "")),
+        )
+        for found in map(_map, _list(status.get("conditions")))
+    }
+    checks = tuple(
+        tuple(str(found.get(part) or "") for part in ("name", "state", "message"))
+        for found in map(_map, _list(status.get("admissionChecks")))
+    )
+    return Admission(
+        str(meta.get("name") or ""),
+        str(spec.get("queueName") or ""),
+        spec.get("active") is not False,
+        conditions,
+        checks,  # type: ignore[arg-type]
+    )
+
+
+def _map(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
