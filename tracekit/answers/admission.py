@@ -44,19 +44,19 @@ class Waits(NamedTuple):
     todo: str
 
 
-def why_it_waits(told: Admission, namespace: str) -> Waits:
+def why_it_waits(seen: Admission, namespace: str) -> Waits:
     """Why a Job that is suspended is not started, by the Workload that Kueue made for it."""
-    reserved, admitted = (told.conditions.get(kind) for kind in ("QuotaReserved", "Admitted"))
-    evicted, finished = (told.conditions.get(kind) for kind in ("Evicted", "Finished"))
-    look = f"kubectl -n {namespace} describe workloads.kueue.x-k8s.io {told.name}"
-    if not told.active:
+    reserved, admitted = (seen.conditions.get(kind) for kind in ("QuotaReserved", "Admitted"))
+    evicted, finished = (seen.conditions.get(kind) for kind in ("Evicted", "Finished"))
+    look = f"kubectl -n {namespace} describe workloads.kueue.x-k8s.io {seen.name}"
+    if not seen.active:
         cause = f" after {evicted.reason}" if evicted is not None and evicted.reason else ""
         return Waits(
             f"has deactivated it{cause}: it is not queued any more",
             f"spec.active of its Workload is false{_said(evicted)}",
             None if evicted is None else evicted.since_ns,
             f"Mend what the message names, then `kubectl -n {namespace} patch "
-            f"workloads.kueue.x-k8s.io {told.name} --type=merge -p "
+            f"workloads.kueue.x-k8s.io {seen.name} --type=merge -p "
             '\'{"spec":{"active":true}}\'` queues it again.',
         )
     if finished is not None and finished.status:
@@ -75,12 +75,12 @@ def why_it_waits(told: Admission, namespace: str) -> Waits:
             "the Job is refused, or it does not reconcile.",
         )
     if reserved is not None and reserved.status:
-        return _of_checks(told, reserved, look)
+        return _of_checks(seen, reserved, look)
     return _of_quota(reserved, evicted, look)
 
 
-def _of_checks(told: Admission, reserved: Condition, look: str) -> Waits:
-    held = [check for check in told.checks if check[1] != _READY]
+def _of_checks(seen: Admission, reserved: Condition, look: str) -> Waits:
+    held = [check for check in seen.checks if check[1] != _READY]
     names = ", ".join(f"{name} ({state or 'Pending'})" for name, state, _ in held)
     said = "; ".join(shortened(message) for _, _, message in held if message)
     return Waits(

@@ -305,9 +305,11 @@ def _suspended(facts: Facts, job: Job) -> Case:
     since = f"since {clock(since_ns or job.created_ns)}" + ("" if since_ns else " or later")
     since += facts.suspension(job.uid)
     holder = holder_of(job)
-    told = facts.admissions.get(job.uid) or facts.admissions.get(job.last.row["owner_uid"] or "")
-    if told is not None:
-        return _not_admitted(facts, job, told, since, since_ns)
+    admission = facts.admissions.get(job.uid) or facts.admissions.get(
+        job.last.row["owner_uid"] or ""
+    )
+    if admission is not None:
+        return _not_admitted(facts, job, admission, since, since_ns)
     if holder is None:
         claim = "is suspended at the end of the record"
         return _plain(SUSPENDED, facts, job, claim, since, since_ns)
@@ -334,17 +336,17 @@ def _suspended(facts: Facts, job: Job) -> Case:
 
 
 def _not_admitted(
-    facts: Facts, job: Job, told: Admission, since: str, since_ns: int | None
+    facts: Facts, job: Job, admission: Admission, since: str, since_ns: int | None
 ) -> Case:
     """A Job that Kueue holds back, as its Workload says."""
-    waits = why_it_waits(told, job.namespace)
+    waits = why_it_waits(admission, job.namespace)
     at = "" if waits.since_ns is None else f" (since {clock(waits.since_ns)})"
     case = _plain(
         SUSPENDED,
         facts,
         job,
-        f"is suspended: Kueue (queue {told.queue or 'unknown'}) {waits.claim}{at}",
-        f"Workload {told.name}: {waits.detail}; suspended {since}",
+        f"is suspended: Kueue (queue {admission.queue or 'unknown'}) {waits.claim}{at}",
+        f"Workload {admission.name}: {waits.detail}; suspended {since}",
         since_ns,
     )
     todo = f"{waits.todo} Do not set spec.suspend yourself: Kueue sets it back."
