@@ -60,8 +60,8 @@ class Reason(Enum):
     CENSORED = "censored"  # the record ends, or the process died, before it could show
     NOT_RECORDED = "not-recorded"  # a stream that would tell is not in the record
     UNDECIDED = "undecided"  # the search gave up at its budget of attempts
+    VERSION_UNSAID = "version-unsaid"  # another version that the record fits explains it
     MISFIT = "misfit"  # the record as a whole contradicts the rules: it was not searched
-    VERSION = "version"  # nobody said which, and by another that fits it is no divergence
 
 
 class Assumption(NamedTuple):

@@ -35,8 +35,9 @@ from tracekit.judge.misfit import Sources, Systematic, misfit_of
 from tracekit.judge.partition import families
 from tracekit.judge.partitioned import PartitionedJudge, ready
 from tracekit.judge.run_context import whole_context
-from tracekit.judge.sink import Counting, Divergent, Kept, Sink
+from tracekit.judge.sink import Counting, Kept, Sink
 from tracekit.judge.unit_result import Failure
+from tracekit.judge.unsaid_version import HeldBack, Place, doubted, in_doubt, place_of
 from tracekit.trace.format.model import STATE_TYPES, RowType
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.reading.selection import Keys
@@ -72,7 +73,6 @@ class Engine:
         self._place = place
         #: Jobs of the sample, where it was searched just now and the record fits the rules.
         self._sampled: list[KeyJudgement] = []
-        self._others_made: list[Divergent] = []
 
     @cached_property
     def run_context(self) -> RunContext:
@@ -170,11 +170,47 @@ class Engine:
 
     def judge_into(self, sink: Sink) -> None:
         """Judge all of the trace; what becomes of the judgements is the sink's affair."""
-        counted = Counting(sink)
+        held = HeldBack(sink)
+        counted = Counting(held if self.era.also_fits else sink)
         self._judge_into(counted)
+        self._settle(held, counted)
+
+    def _settle(self, held: HeldBack, counted: Counting) -> None:
+        """Pass on what waits for the rest: divergences, and what the record as a whole is."""
         why = self._contradicts(counted.systematic)
         if why:
-            sink.misfit(why)
+            counted.misfit(why)
+        doubts = {} if why else in_doubt(held.places, self.era, self._divergent_by)
+        held.release(lambda j: doubted(j, self.era, doubts.get(place_of(j))))
+
+    def _divergent_by(self, era: Era, places: Collection[Place]) -> frozenset[Place] | None:
+        """Where the record has divergences by another era that may explain some of the places.
+
+        None: it explains none, or the record contradicts it as a whole.
+        """
+        held, engine = HeldBack(None), self._by(era)
+        if not self._by(replace(era, search_all=True)).may_explain(places):
+            return None
+        if engine.misfit is not None:
+            return None
+        engine.judge_into(held)
+        return None if held.is_misfit else held.places
+
+    def _by(self, era: Era) -> Engine:
+        """The engine of another era, for the same rows at the same times."""
+        engine = Engine(self._reader, era)
+        engine._plain_context = self._plain_context
+        return engine
+
+    def may_explain(self, places: Iterable[Place]) -> bool:
+        """Whether some of the places have no divergence that their own search tells."""
+        for place in places:
+            found = None
+            if place.controller == "job":
+                found = self.job(place.namespace, place.name, alone=True)
+            if found is None or not any(self._as_recorded(j).divergent for j in found.judgements):
+                return True
+        return False
 
     def _judge_into(self, sink: Sink) -> None:
         if self._pieces is not None:
@@ -285,14 +321,15 @@ class Engine:
             report.jobs.sort()
             report.sort()
             return
-        jobs, counted = self._judge_jobs(), Counting(kept)
+        held = HeldBack(kept)
+        jobs, counted = self._judge_jobs(), Counting(held if self.era.also_fits else kept)
         if "job" in controllers:
             report.jobs += jobs.jobs
         with collecting_rarely():
             for judgement in (*jobs.judgements, *self._of_others):
                 counted.take(self._as_recorded(judgement))
+            self._settle(held, counted)
             report.sort()
-        kept.misfit(self._contradicts(counted.systematic))
 
     def _as_recorded(self, judgement: Judgement) -> Judgement:
         """The judgement, as far as the record can tell, by the recorder's clock."""
@@ -304,37 +341,7 @@ class Engine:
             if why is not None:
                 changes = {"verdict": Verdict.UNKNOWABLE, "reason": Reason.MISFIT, "why": why}
                 judgement = replace(judgement, fields=(), **changes)
-        if judgement.divergent and self.era.others:
-            judgement = self._as_far_as_said(judgement)
         return as_recorded(judgement, self._plain_context.clock)
-
-    def _as_far_as_said(self, judgement: Judgement) -> Judgement:
-        """The judgement, unless another version that nobody ruled out does what was done."""
-        where = (judgement.controller, judgement.object.namespace, judgement.object.name)
-        for other in self._by_others:
-            if where not in other.divergent:
-                return replace(
-                    judgement,
-                    verdict=Verdict.UNKNOWABLE,
-                    reason=Reason.VERSION,
-                    why="the trace does not say which Kubernetes version it is from, and by the "
-                    f"rules of {other.version}, which its objects fit as well, nothing of this "
-                    f"{judgement.object.kind} diverges (--kubernetes-version names one); by those "
-                    f"of {self.era.version}: {judgement.why}",
-                    fields=(),
-                )
-        return judgement
-
-    @property
-    def _by_others(self) -> Iterator[Divergent]:
-        """What diverges by each of the other versions that fit, made when it is asked for."""
-        for number, era in enumerate(self.era.others):
-            if number == len(self._others_made):
-                found = Divergent(era.version)
-                Engine(self._reader, era, self._executor).judge_into(found)
-                self._others_made.append(found)
-            if not self._others_made[number].fits_not:
-                yield self._others_made[number]
 
     def _by_this_record(self, judgement: Judgement, context: RunContext) -> Judgement:
         """The judgement, unless what it would contradict the rules by is not in the record."""

@@ -6,7 +6,7 @@ all judge through here, so that the same trace has the same verdicts everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -92,55 +92,35 @@ def resolve_era(
     typed = parse_feature_gates(feature_gates)
     zone = process_zone or str(reader.header.scope.get("process_zone") or "UTC")
     parse_process_zone(zone)
-    version, warnings, fitting = named or recorded, tuple[str, ...](), list[KubeVersion]()
-    if version is None:
-        found = _detected(reader)
-        version, warnings, fitting = found.best, (_says_no_version(found),), found.fitting()
-    what_if = named is not None and recorded is not None and named != recorded
-    era = _with_gates(reader, version, typed, recorded, what_if=what_if)
-    era = replace(
-        era, warnings=(*era.warnings, *warnings), process_zone=zone, search_all=search_all
-    )
-    return replace(era, others=_others(reader, era, fitting, typed)) if fitting else era
+    # Else the objects show the gates of another version.
+    as_shown = named is None or recorded is None or named == recorded
 
+    def resolved(version: KubeVersion, *said: str) -> Era:
+        brought = reconcile_gates(
+            reader.header.feature_gates,
+            nearest_known(version),
+            recorded_at=recorded,
+        )
+        gates = brought.settings | typed
+        era = Era.resolve(version, gates)
+        warnings = (*era.warnings, *said, *brought.warnings)
+        if as_shown:
+            shown = [gate for gate in detected_gates(reader, era) if gate.gate.value not in gates]
+            if shown:
+                settings = {**gates, **{gate.gate.value: gate.on for gate in shown}}
+                era = replace(Era.resolve(era.basis, settings), version=era.version)
+                warnings = (*warnings, _objects_show(shown))
+        return replace(era, warnings=warnings, process_zone=zone, search_all=search_all)
 
-def _with_gates(
-    reader: TraceReader,
-    version: KubeVersion,
-    typed: Mapping[str, bool],
-    recorded: KubeVersion | None,
-    *,
-    what_if: bool,
-) -> Era:
-    """The era of one version, with the gates that are typed and those that the trace tells of."""
-    brought = reconcile_gates(
-        reader.header.feature_gates,
-        nearest_known(version),
-        recorded_at=recorded,
-    )
-    gates = {**brought.settings, **typed}
-    era = Era.resolve(version, gates)
-    warnings = (*era.warnings, *brought.warnings)
-    if not what_if:  # else the objects show the gates of another version
-        shown = [gate for gate in detected_gates(reader, era) if gate.gate.value not in gates]
-        if shown:
-            settings = {**gates, **{gate.gate.value: gate.on for gate in shown}}
-            era = replace(Era.resolve(era.basis, settings), version=era.version)
-            warnings = (*warnings, _objects_show(shown))
-    return replace(era, warnings=warnings)
-
-
-def _others(
-    reader: TraceReader, era: Era, fitting: Sequence[KubeVersion], typed: Mapping[str, bool]
-) -> tuple[Era, ...]:
-    """The eras of the versions that fit as well, those that decide alike but once."""
-    found: list[Era] = []
-    for version in fitting:
-        with suppress(UnsupportedVersionError, UsageError):  # a gate that is typed is not there yet
-            other = _with_gates(reader, version, typed, None, what_if=False)
-            if not any(other.decides_as(known) for known in (era, *found)):
-                found.append(replace(other, warnings=(), process_zone=era.process_zone))
-    return tuple(found)
+    version = named or recorded
+    if version is not None:
+        return resolved(version)
+    found = _detected(reader)
+    others = list[Era]()
+    for release in found.releases:
+        with suppress(UnsupportedVersionError, UsageError):  # it has not a gate that is typed
+            others.append(resolved(release))
+    return replace(resolved(found.best, _says_no_version(found)), also_fits=tuple(others))
 
 
 def _recorded_version(reader: TraceReader, *, needed: bool) -> KubeVersion | None:

@@ -12,7 +12,6 @@ from tracekit.check.diff.report import DiffReport
 from tracekit.check.verdict import Judgement
 from tracekit.judge.misfit import Systematic
 from tracekit.judge.verdict_table import built
-from tracekit.versions.version import KubeVersion
 
 
 class Sink(Protocol):
@@ -115,39 +114,3 @@ class Counting:
         """Count and pass on."""
         self.systematic.take(after)
         self.sink.change(before, after)
-
-
-@dataclass(slots=True)
-class Divergent:
-    """Which objects diverge by the rules of one version, and nothing else."""
-
-    version: KubeVersion
-    #: Controller, namespace and name.
-    divergent: set[tuple[str, str, str]] = field(default_factory=set)
-    #: Whether the record as a whole contradicts these rules, so that not all of it was searched.
-    fits_not: bool = False
-
-    def misfit(self, _why: str) -> None:
-        """Note it."""
-        self.fits_not = True
-
-    def job(self, job: tuple[str, str]) -> None:
-        """Nothing."""
-
-    def take(self, judgement: Judgement) -> None:
-        """Note the object, if this diverges."""
-        if judgement.divergent:
-            where = judgement.object
-            self.divergent.add((judgement.controller, where.namespace, where.name))
-
-    def take_rows(self, rows: pa.Table) -> None:
-        """Nothing: none of them diverges."""
-
-    def again(self, jobs: Collection[tuple[str, str]]) -> Collection[tuple[str, str]]:
-        """Those that diverge may do so no more."""
-        self.divergent = {d for d in self.divergent if d[0] != "job" or d[1:] not in jobs}
-        return jobs
-
-    def change(self, _before: Judgement, after: Judgement) -> None:
-        """Note the object, if this diverges."""
-        self.take(after)

@@ -19,6 +19,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from tracekit.base.kube.field_managers import is_certainly_foreign
+from tracekit.versions.behavior_releases import releases_that_differ
 from tracekit.versions.era import NEWEST, OLDEST
 from tracekit.versions.version import PATCH_MAX, KubeVersion
 from tracekit.versions.version_markers import RULES, Bounds, Sign
@@ -64,10 +65,11 @@ class Detection(Struct, frozen=True):
         """The version to replay with when one is needed: the newest that fits."""
         return self.last
 
-    def fitting(self) -> list[KubeVersion]:
-        """The first and the last release of each branch that fits, newest first."""
-        branches = range(self.last.minor, self.first.minor - 1, -1)
-        return [end for minor in branches for end in (_last_of(minor), _first_of(minor))]
+    @property
+    def releases(self) -> tuple[KubeVersion, ...]:
+        """A release of each kind that fits, the newest, and best, first."""
+        minors = range(self.last.minor, self.first.minor - 1, -1)
+        return tuple(release for minor in minors for release in releases_that_differ(minor))
 
     def range_text(self) -> str:
         """`v1.31 - v1.34`, or one branch."""

@@ -57,8 +57,8 @@ class Era(Struct, frozen=True):
     process_zone: str = "UTC"
     #: Whether each Job is searched to its bound, also where most contradict these rules.
     search_all: bool = False
-    #: Where nobody said the version: those of the others that fit as well, newest first.
-    others: tuple[Era, ...] = ()
+    #: Of a record that does not say its version: the others that its objects fit, newest first.
+    also_fits: tuple[Era, ...] = ()
 
     @classmethod
     def resolve(
@@ -97,14 +97,6 @@ class Era(Struct, frozen=True):
                 *(_unported(gate) for gate in UNPORTED if gate in enabled),
                 *_of_others(gate_overrides or {}),
             ),
-        )
-
-    def decides_as(self, other: Era) -> bool:
-        """Whether the controllers do the same by both."""
-        return (self.constants, self.enabled_gates, self.held_behaviors) == (
-            other.constants,
-            other.enabled_gates,
-            other.held_behaviors,
         )
 
     @property

@@ -14,7 +14,7 @@
 --@ why | the rule that fired, with its numbers, or the evidence for another actor | never
 --@ lag_observations | revisions that the controller's cache had not seen yet | never; 0 unless match-lagged
 --@ lag_s | age of the oldest of them, seconds | never; 0 unless match-lagged
---@ reason | why the record cannot tell: before-record, gap, censored, not-recorded, undecided, misfit or version | unless unknowable
+--@ reason | why the record cannot tell: before-record, gap, censored, not-recorded, undecided, version-unsaid or misfit | unless unknowable
 --@ forced | whether no other state of the caches explains it | always: only `tracekit explain` counts that
 --@ ambiguous | whether somebody else may have done the same just as well | never
 --@ silent_syncs | syncs without a visible write that the explanation needs | never
