@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -272,8 +272,13 @@ def sample_of(source: LineSource, size: int) -> Sample:
     return Sample(head[:size], whole=len(head) <= size)
 
 
-def wrong_kind(source: LineSource, kind: Kind) -> TraceFormatError:
-    """The error for a file that is not what the command line says it is."""
+def wrong_kind(
+    source: LineSource, kind: Kind, problems: Mapping[str, int] | None = None
+) -> TraceFormatError:
+    """The error for a file that is not what the command line says it is, or not to be read as it.
+
+    `problems`: what was left out while it was read.
+    """
     found = recognise(source)
     if found is not None and found is not kind:
         return TraceFormatError(
@@ -283,6 +288,12 @@ def wrong_kind(source: LineSource, kind: Kind) -> TraceFormatError:
     why = flaw(source)
     if why:
         return TraceFormatError(f"{source.name} {why}")
+    if found is kind and problems:
+        whys = "; ".join(list(problems)[:2])
+        return TraceFormatError(
+            f"{source.name} looks like a source of the kind {kind.name}, and nothing in it can be "
+            f"read ({whys}): export it again in the form in which it was written"
+        )
     return TraceFormatError(f"{source.name} is not {kind.about}: name such a file")
 
 

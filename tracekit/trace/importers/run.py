@@ -222,7 +222,7 @@ def _one(
         if source.problem is not None:
             result.problems[f"{source.name} is cut off: {source.problem}"] += 1
         if _taken(result) == before:
-            raise wrong_kind(source.again(), kind)
+            raise wrong_kind(source.again(), kind, result.problems)
     rows = reader.rows()
     first = next(rows, None)
     if first is None and kind.rank < _BESIDE_ONLY:

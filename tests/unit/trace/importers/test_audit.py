@@ -413,3 +413,14 @@ class TestRequestLevel:
         report = Judge(reader, resolve_era(reader, None, None)).report()
         assert report.divergences == []
         assert any("pods are not recorded" in j.why for j in report.judgements)
+
+
+def test_a_log_of_which_no_entry_can_be_read_is_not_said_to_be_no_audit_log(tmp_path):
+    """It is recognised as one: what is wrong with its entries is said."""
+    odd = json.dumps({**entry("create", "jobs", "j"), "objectRef": 7})
+    path = tmp_path / "audit.log"
+    path.write_text(odd + "\n")
+    for kind in (None, "audit"):
+        with pytest.raises(TraceFormatError) as refused:
+            import_files(ImportRequest([str(path)], tmp_path / "trace", kind=kind))
+        assert "nothing in it can be read (audit entries of an unknown form" in str(refused.value)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from tests.support.watchlog import job, pod
 from tests.unit.trace.importers.audit_logs import entry
-from tests.unit.trace.importers.test_kcm_log import TEXT
+from tests.unit.trace.importers.test_kcm_log import AT_NS, TEXT
 from tracekit.base.errors import TraceFormatError
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.run import ImportRequest, import_files
@@ -302,3 +302,28 @@ def test_a_log_of_a_controller_manager_is_read_whatever_became_of_it(data: st.Da
             )
         except TraceFormatError as error:
             assert "\n" not in str(error)  # noqa: PT017 - any sentence will do
+
+
+@_QUICK
+@given(data=st.data())
+def test_each_line_of_a_controller_managers_log_is_kept_or_named(data: st.DataObject) -> None:
+    """But for those of its head, which tell version and flags of the trace."""
+    lines, _ = data.draw(shuffled(TEXT.encode().splitlines()))
+    head = sum(b"FLAG: " in line or b'"Starting"' in line for line in lines)
+    with tempfile.TemporaryDirectory() as folder:
+        log, record = Path(folder) / "log", Path(folder) / "record"
+        log.write_bytes(b"\n".join(lines) + b"\n")
+        seen = (json.loads(line) for line in watch_lines()[:2])
+        times = (AT_NS - 10**10, AT_NS + 10**10)  # not all of the log is of that time
+        record.write_bytes(
+            b"\n".join(compact({**row, "recv": at}) for row, at in zip(seen, times, strict=True))
+            + b"\n"
+        )
+        results = import_files(
+            ImportRequest([str(log)], Path(folder) / "trace", kind="kcm-log", others=[str(record)])
+        )
+        (result,) = (result for result in results if result.kind == "kcm-log")
+        rows = TraceReader(Path(folder) / "trace").table(("type",), types=["CALL"]).num_rows
+        named = sum(n for what, n in result.problems.items() if "left out" in what)
+        assert sum(result.calls.values()) == rows
+        assert rows + named + head == len(lines)
