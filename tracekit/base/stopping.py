@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import contextlib
 import queue
-from collections.abc import Iterator
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
 
 
 class StopRequest:
@@ -55,3 +58,38 @@ def interrupted_at_once() -> Iterator[None]:
         if of_ours or (isinstance(error, RuntimeError) and first == _OF_ITS_OWN):
             raise KeyboardInterrupt from error
         raise
+
+
+@contextlib.contextmanager
+def interrupting(interrupt: Callable[[], None]) -> Iterator[None]:
+    """Have Ctrl-C call `interrupt` at once, from another thread, while the main one is in C.
+
+    Python's own handler waits until the main thread is back from there, which may take a query's
+    hours; what the signal writes to a file descriptor is there at once. Elsewhere than in the main
+    thread, and where somebody uses that descriptor already, nothing is changed.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.settimeout(0)
+        before = signal.set_wakeup_fd(theirs.fileno(), warn_on_full_buffer=False)
+
+        def listen() -> None:
+            while came := ours.recv(64):
+                if signal.SIGINT in came and signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+                    interrupt()
+
+        thread = threading.Thread(target=listen, name="interrupts", daemon=True)
+        try:
+            if before == -1:
+                thread.start()
+            else:
+                signal.set_wakeup_fd(before)
+            yield
+        finally:
+            signal.set_wakeup_fd(before)
+            theirs.shutdown(socket.SHUT_WR)
+            if thread.ident is not None:
+                thread.join()

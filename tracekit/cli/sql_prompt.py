@@ -166,14 +166,21 @@ def _answer_all(answering: Prompt) -> None:
         if not is_command or (gathered.strip() and not gathered.rstrip().endswith(";")):
             gathered += line
             continue
-        answering.answer(gathered)
-        answering.answer(line)
+        for asked in (gathered, line):
+            _answer(answering, asked)
         gathered = ""
         if answering.left:
             break
-    answering.answer(gathered)
+    _answer(answering, gathered)
     if answering.failed:
         raise click.exceptions.Exit(2)
+
+
+def _answer(answering: Prompt, text: str) -> None:
+    """Answer one part of what is piped in; Ctrl-C ends all of it."""
+    answering.answer(text)
+    if answering.interrupted:
+        raise KeyboardInterrupt
 
 
 class Prompt:
@@ -185,6 +192,7 @@ class Prompt:
         self.left = False
         #: Whether anything could not be answered.
         self.failed = False
+        self.interrupted = False
         self.paging = sys.stdin.isatty() and sys.stdout.isatty()
         self._printed: set[str] = set(session.problems)
 
@@ -206,6 +214,7 @@ class Prompt:
             self.failed = True
             tell_error(error)
         except KeyboardInterrupt:
+            self.interrupted = True
             click.echo("interrupted", err=True)
 
     def _statements(self, text: str) -> list[str]:

@@ -2,8 +2,8 @@
 
 The traces' Parquet files are read where they lie: the very files that were opened and verified when
 the session began, by their descriptors, so nothing that happens to their names can be seen in an
-answer, no name is a pattern or leads elsewhere, and nothing can be written to them. Files without
-checksums may still break in the middle: one that does is left out, named, and the rest answers.
+answer, no name is a pattern or leads elsewhere, and nothing can be written to them. A file without
+checksums may break in the middle all the same: it is left out and named, and the rest answers.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 
+from tracekit.base.stopping import interrupted_at_once, interrupting
 from tracekit.judge.verdict_table import CachedVerdicts, tables_of
 from tracekit.sql import computed
 from tracekit.sql.catalog import (
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 JudgedBy = Callable[[Sequence[Source], AskedRules], list[pa.Table]]
 
 _NAMED = re.compile(r"\w+")
+_OF_A_NAME = (duckdb.BinderException, duckdb.CatalogException)
 _PLACE = re.compile(r"^LINE (\d+):", re.MULTILINE)
 _COMPUTED_NAMES = re.compile(r"\b(" + "|".join(COMPUTED) + r")\b", re.IGNORECASE)
 #: Up to so many a shared view costs as much to compute as to bind twice or thrice.
@@ -407,18 +409,15 @@ class Session:
     @contextmanager
     def _errors(self, query: str) -> Iterator[None]:
         try:
-            yield
+            with interrupted_at_once(), interrupting(self.connection.interrupt):
+                yield
         except duckdb.Error as error:
             raise explain_error(self._with_place(error, query), self.names(query)) from error
 
     def _with_place(self, error: duckdb.Error, query: str) -> duckdb.Error:
-        """The same error with the line and the caret, which only `execute` tells of a name.
-
-        Only of a query that is one statement and reads: nothing is run to find a place.
-        """
-        if not isinstance(error, duckdb.BinderException | duckdb.CatalogException):
-            return error
-        if len(statements_of(self.connection, query)) != 1 or not reads(self.connection, query):
+        """The same error with its line and caret; of one reading statement: nothing is run."""
+        is_one = isinstance(error, _OF_A_NAME) and len(statements_of(self.connection, query)) == 1
+        if not is_one or not reads(self.connection, query):
             return error
         try:
             self.connection.cursor().execute(f"EXPLAIN\n{query}")

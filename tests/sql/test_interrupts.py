@@ -1,0 +1,65 @@
+"""Ctrl-C in the midst of a query is Ctrl-C, in the API and at the prompt, and no error of the query."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tracekit.cli.sql_prompt import Prompt, _answer_all
+from tracekit.sql.session import Session
+from tracekit.trace.writing.writer import TraceWriter
+
+LONG = "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range + b.range = -1"
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[Session]:
+    with TraceWriter(tmp_path / "t") as writer:
+        writer.append("jobs", "ADDED", 1, b'{"kind":"Job","metadata":{"name":"a","uid":"u"}}')
+    found = Session([str(tmp_path / "t")])
+    yield found
+    found.close()
+
+
+@contextmanager
+def ctrl_c_soon() -> Iterator[None]:
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.join()
+
+
+def test_a_query_of_the_api(session: Session) -> None:
+    with ctrl_c_soon(), pytest.raises(KeyboardInterrupt):
+        session.table(LONG)
+    assert session.table("SELECT 1 AS a")["a"].to_pylist() == [1]
+
+
+def test_a_query_at_the_prompt_ends_and_the_prompt_goes_on(
+    session: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was an error of DuckDB's to the prompt, which ended with it."""
+    prompt = Prompt(session, "csv")
+    with ctrl_c_soon():
+        prompt.answer(LONG)
+    assert "interrupted" in capsys.readouterr().err
+    prompt.answer("SELECT 7 AS a")
+    assert "7" in capsys.readouterr().out
+
+
+def test_what_is_piped_in_is_not_answered_after_it(
+    session: Session, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{LONG};\nSELECT 7 AS a;\n.help\n"))
+    with ctrl_c_soon(), pytest.raises(KeyboardInterrupt):
+        _answer_all(Prompt(session, "csv"))
+    assert capsys.readouterr().out == ""
