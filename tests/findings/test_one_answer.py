@@ -65,17 +65,17 @@ def hold(path: Path) -> None:
         findings = diagnose(facts)
         found = diagnosed(OnePart(facts))
         about = About(session, scope_of(session, None, ALWAYS, None), found)
-        rows = [finding_row(finding, lambda ns: ns) for finding in about.found]
+        rows = [finding_row(finding, lambda ns: ns, "x") for finding in about.found]
         table = session.table(_SQL).to_pylist()
     wanted = said(findings)
     assert [(r["id"], r["severity"], r["text"]) for r in rows] == wanted
-    assert [r["do"] for r in rows] == [advice(f) for f in findings]
+    assert [r["do"] for r in rows] == [advice(f, "x") for f in findings]
     told = document(findings, trace="x", kubernetes_version=None)["findings"]
     assert [(f["id"], f["severity"], f["text"]) for f in told] == wanted
     printed = [(i, s, for_terminal(text)) for i, s, text in wanted]
     assert in_junit(junit_of_findings(findings, "x")) == printed
     assert in_sarif(sarif_of_findings(findings, "x")) == [
-        (f.id, advice(f), objects(f)) for f in findings
+        (f.id, advice(f, "x"), objects(f)) for f in findings
     ]
     assert len([*markdown_lines(findings)]) == len(findings) + 4
     by_sql = [

@@ -153,14 +153,14 @@ def _print(
         case "json":
             write_document(document(findings, trace=trace, kubernetes_version=version), sys.stdout)
         case "markdown":
-            for line in markdown_lines(findings):
+            for line in markdown_lines(findings, trace):
                 click.echo(line)
         case "junit":
             click.echo(junit_of_findings(findings, trace), nl=False)
         case "sarif":
             write_document(sarif_of_findings(findings, trace), sys.stdout)
         case _:
-            for line in text_lines(findings, width=_width(), full=full):
+            for line in text_lines(findings, width=_width(), full=full, trace=trace):
                 click.echo(coloured(line))
 
 

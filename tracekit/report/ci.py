@@ -40,7 +40,7 @@ def junit_of_findings(findings: Sequence[Finding], trace: str) -> str:
     failures = 0
     for finding in findings:
         case = _case(suite, finding.id, finding.text)
-        text = _text([*(c.detail for c in finding.cases), f"do: {advice(finding)}"])
+        text = _text([*(c.detail for c in finding.cases), f"do: {advice(finding, trace)}"])
         if finding.severity is Severity.INFO:
             SubElement(case, "system-out").text = text
         else:
@@ -117,7 +117,7 @@ def sarif_of_findings(findings: Sequence[Finding], trace: str) -> dict[str, Any]
         _result(
             finding.rule,
             finding.severity,
-            f"{finding.text}. {finding.cases[0].detail}\ndo: {advice(finding)}",
+            f"{finding.text}. {finding.cases[0].detail}\ndo: {advice(finding, trace)}",
             [(t.kind, t.namespace, t.name) for t in finding.objects],
             trace,
         )

@@ -32,7 +32,11 @@ def thread_url(number: int) -> str:
 
 
 def text_lines(
-    findings: Sequence[Finding], *, width: int = 80, full: bool = False
+    findings: Sequence[Finding],
+    *,
+    width: int = 80,
+    full: bool = False,
+    trace: str | None = None,
 ) -> Iterator[str]:
     """The findings for a terminal of that width, then one line that counts them."""
     for place, finding in enumerate(findings):
@@ -42,7 +46,7 @@ def text_lines(
         if full or place < TOLD_IN_FULL:
             for line in _evidence(finding, most=10 if full else 1):
                 yield from _wrapped(" " * _INDENT + line, width)
-            yield from _wrapped(" " * _INDENT + f"do: {advice(finding)}", width)
+            yield from _wrapped(" " * _INDENT + f"do: {advice(finding, trace)}", width)
     if failed := failures_sentence(findings):
         yield from _wrapped(failed, width, indent=2)
     yield closing(findings)
@@ -89,7 +93,7 @@ def _wrapped(line: str, width: int, indent: int = _INDENT) -> list[str]:
 #### Markdown ####
 
 
-def markdown_lines(findings: Sequence[Finding]) -> Iterator[str]:
+def markdown_lines(findings: Sequence[Finding], trace: str | None = None) -> Iterator[str]:
     """The findings as a Markdown table, for an issue or a chat."""
     yield "| | id | what | since | evidence | do | thread |"
     yield "| --- | --- | --- | --- | --- | --- | --- |"
@@ -101,7 +105,7 @@ def markdown_lines(findings: Sequence[Finding]) -> Iterator[str]:
             finding.text,
             clock(finding.from_ns),
             " · ".join(_evidence(finding, most=1)),
-            advice(finding),
+            advice(finding, trace),
             thread,
         )
         yield f"| {' | '.join(for_markdown(cell) for cell in cells)} |"
@@ -132,11 +136,11 @@ def document(
         "schema_version": SCHEMA_VERSION,
         "trace": trace,
         "kubernetes_version": kubernetes_version,
-        "findings": [finding_document(finding) for finding in findings],
+        "findings": [finding_document(finding, trace) for finding in findings],
     }
 
 
-def finding_document(finding: Finding) -> dict[str, Any]:
+def finding_document(finding: Finding, trace: str | None = None) -> dict[str, Any]:
     """One finding as JSON."""
     return {
         "id": finding.id,
@@ -147,7 +151,7 @@ def finding_document(finding: Finding) -> dict[str, Any]:
         "until": format_rfc3339(finding.until_ns),
         "objects": [target._asdict() for target in finding.objects],
         "evidence": [_case_document(case) for case in finding.cases],
-        "do": advice(finding),
+        "do": advice(finding, trace),
         "harm": _harm_document(finding.harm_in_all),
         "caused_by": None if finding.cause is None else finding.cause.id,
         "thread": None

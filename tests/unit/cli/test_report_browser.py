@@ -798,3 +798,45 @@ def test_a_cronjob_and_a_what_if_can_be_reported_on(
     data = report_data(other)
     open_page(browser, data, tmp_path)
     assert "by the rules of v1.30.14" in browser.find_element(By.ID, "subtitle").text
+
+
+def test_a_number_leads_to_as_many_jobs_and_a_card_has_commands(
+    browser, real, tmp_path: Path
+) -> None:
+    open_page(browser, real, tmp_path)
+    numbers = browser.find_elements(By.CSS_SELECTOR, "#failed a")
+    assert len(numbers) > 1
+    for link in numbers:
+        browser.execute_script("location.hash = ''")
+        link.click()
+        until(browser, lambda said=link.text: count(browser) == f"{said} of 250 Jobs")
+    card = browser.find_element(By.CSS_SELECTOR, "#finding-list .finding")
+    name = card.find_element(By.TAG_NAME, "a").text
+    said = [code.text for code in card.find_elements(By.CSS_SELECTOR, ".command code")]
+    assert said[0] == f"tracekit explain {real['trace']} {name}"
+    text = browser.find_element(By.ID, "finding-list").get_attribute("textContent")
+    assert not re.search(r"\b(TRACE|NAMESPACE|NAME)\b", text)
+    ends = browser.find_elements(By.CSS_SELECTOR, "#reasons b")
+    assert sum(int(one.text) for one in ends) == sum(job["pods_failed"] for job in real["jobs"])
+    assert errors(browser) == []
+
+
+def test_names_that_are_shortened_stay_different(browser, real, tmp_path: Path) -> None:
+    long = "a-long-name-that-has-no-room-in-the-column"
+    jobs = [
+        {**job, "job": f"{long}-{'abcdefgh'[n]}-of-which-the-end-is-the-same-again-in-all"}
+        for n, job in enumerate(real["jobs"][:8])
+    ]
+    open_page(browser, {**real, "jobs": jobs, "findings": [], "failures": []}, tmp_path)
+    drawn = browser.execute_async_script(
+        """
+        const done = arguments[0], said = [], of = CanvasRenderingContext2D.prototype;
+        const own = of.fillText;
+        of.fillText = function (text, ...at) { if (this.canvas.id === "gantt") said.push(text); own.call(this, text, ...at); };
+        dispatchEvent(new Event("resize"));
+        requestAnimationFrame(() => requestAnimationFrame(() => { of.fillText = own; done(said); }));
+        """
+    )
+    names = {text for text in drawn if "…" in text}
+    assert len(names) >= 8, drawn
+    assert errors(browser) == []

@@ -2,16 +2,56 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from tracekit.answers.model import Case, Finding
 from tracekit.base.escaping import for_shell
+from tracekit.base.kube.timestamps import format_rfc3339
 
 #: Kinds whose name a command takes for NAME.
 _NAMED = ("Job", "CronJob", "Pod")
+#: A command of ours about the trace at hand.
+_OF_TRACE: Final = re.compile(r"(`tracekit [a-z]+ )TRACE\b")
 
 
-def advice(finding: Finding) -> str:
-    """What to do, with the first object's name in commands as one word of a shell."""
-    return advice_of(finding.cases[0])
+def advice(finding: Finding, trace: str | None = None) -> str:
+    """What to do, with the first object's name in commands as one word of a shell.
+
+    Args:
+        finding: What it is about.
+        trace: What the reader calls the trace: it stands in commands, too. None where several
+            traces are asked at once; then they say TRACE.
+    """
+    text = advice_of(finding.cases[0])
+    if trace is None:
+        return text
+    return _OF_TRACE.sub(lambda found: found[1] + for_shell(trace), text)
+
+
+def commands(finding: Finding, trace: str) -> list[list[str]]:
+    """What to ask next, as the words of commands: about the first object, and about its time."""
+    case = finding.cases[0]
+    target = case.target
+    found = []
+    if target.kind in ("Job", "CronJob"):
+        key = f"{target.namespace}/{target.name}"
+        found.append(["tracekit", "explain", trace, key])
+        if case.actor is not None:
+            found.append(["tracekit", "who", trace, "--object", key])
+    elif finding.from_ns:
+        # Nothing of its own to be told of: what happened around it.
+        times = (format_rfc3339(at_ns) for at_ns in (finding.from_ns, finding.until_ns))
+        asked = zip(("--from", "--to"), times, strict=True)
+        words = [word for option, at in asked if at is not None for word in (option, at)]
+        found.append(["tracekit", "timeline", trace, *words])
+    return found
+
+
+def _pod_of(case: Case) -> str | None:
+    """The first pod that shows it."""
+    pods = case.evidence.get("pods") or [case.evidence.get("pod")]
+    return None if pods[0] is None else str(pods[0])
 
 
 def advice_of(case: Case) -> str:
@@ -28,6 +68,10 @@ def advice_of(case: Case) -> str:
             f"job{space} {for_shell(target.name + '-by-hand')} "
             f"--from={for_shell('cronjob/' + target.name)}",
         )
+        pod = _pod_of(case)
+        if target.kind == "Job" and pod is not None:
+            todo = todo.replace(" pod NAME", f" pod{space} {for_shell(pod)}")
     if cause is not None:
         todo = f"see {cause.id}. {todo or cause.todo}"
+    todo = todo.replace("{namespace}", for_shell(target.namespace))
     return todo.replace("{object}", for_shell(f"{target.namespace}/{target.name}"))

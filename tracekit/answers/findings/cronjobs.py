@@ -305,7 +305,7 @@ _BY_POLICY = {
     "": (NOT_STARTED, "was due and not started, and the record does not tell why"),
 }  # fmt: skip
 _OF_NAMESAKES = (
-    "See who made the Job that is named (`tracekit who TRACE --object NAMESPACE/JOB`), and let "
+    "See who made the Job that is named (`tracekit who TRACE -n {namespace}`), and let "
     "nobody else make Jobs called CRONJOB-NUMBER; what was missed is started by hand: kubectl "
     "create job --from=cronjob/NAME."
 )

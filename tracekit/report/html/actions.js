@@ -99,16 +99,22 @@
   };
   const zone = () => { local = !local; heads(); findings(); tiles(); draw(); follow(); };
 
-  //// Links into the page: #job=ns/name&t=ms, #cron=ns/name, #finding=n
+  //// Links into the page: #job=ns/name&t=ms, #cron=ns/name, #finding=n, #cause=id
 
   // The timeline comes into sight; where it is already, nothing moves.
   const bring = () => {
     const at = $("timeline").getBoundingClientRect();
     if (at.top < 0 || at.top > innerHeight * 0.45) $("timeline").scrollIntoView({ block: "start", behavior: "auto" });
   };
+  // The cards of one cause, as one: its Jobs are those of all.
+  const together = (cards) => {
+    const known = (values) => values.filter((ms) => ms !== null), froms = known(cards.map((one) => one.from)), untils = known(cards.map((one) => one.until));
+    return { id: cards[0].id, jobs: new Set(cards.flatMap((one) => [...one.jobs])), from: froms.length ? Math.min(...froms) : null, until: untils.length ? Math.max(...untils) : null };
+  };
   const follow = async () => {
     const asked = new URLSearchParams(location.hash.slice(1)), ms = asked.has("t") ? Number(asked.get("t")) : null;
-    const finding = D.findings[Number(asked.get("finding") ?? NaN)];
+    const cause = cardsOf(asked.get("cause"));
+    const finding = cause.length > 1 ? together(cause) : cause[0] || D.findings[Number(asked.get("finding") ?? NaN)];
     if (finding) {
       state.finding = finding.jobs.size ? finding : null;
       const from = finding.from ?? 0, until = Math.max(finding.until ?? from, from);

@@ -28,8 +28,9 @@
   const OUTCOMES = ["Complete", "Failed", "Running", "Pending", "Suspended", "Deleted"];
   // A colour means one thing: waits, runs, is being deleted or was, is done, failed; --warn alone warns.
   const COLOUR = { Complete: "--p5", Failed: "--p6", Running: "--p3", Pending: "--p0", Suspended: "--p0", Deleted: "--p4" };
-  // What became of a due time, by a sign of its own: colours alone tell too little.
-  const SIGN = { started: "●", missed: "✕", skipped: "▲", suspended: "○", pending: "…", unknown: "?" };
+  // What became of a due time, by a sign of its own: colours alone tell too little, and the signs of
+  // failed Jobs and of warnings mean these.
+  const SIGN = { started: "●", missed: "⊗", skipped: "⊘", suspended: "○", pending: "…", unknown: "?" };
   const TICKS = { started: "--p5", missed: "--p6", skipped: "--dim", suspended: "--dim", pending: "--dim", unknown: "--dim" };
   let css = {};
   const readColours = () => {

@@ -121,17 +121,18 @@ def overview(about: About, drawn: Drawn, title: str | None = None) -> dict[str, 
     """What is drawn, without the details of any Job."""
     session, scope, ms, problems = about.session, about.scope, about.ms, about.problems
     header = session.sources[0].header
+    trace = ", ".join(str(source.path) for source in session.sources)
     return {
         "schema_version": 1,
         "title": title or ", ".join(source.name for source in session.sources),
-        "trace": ", ".join(str(source.path) for source in session.sources),
+        "trace": trace,
         "version": header.kubernetes_version,
         "rules": _other_rules(session),
         "start_ns": str(about.start_ns),
         "span_ms": ms(about.end_ns) or 1,
         "looked_ms": ms(about.looked_ns),
         "phases": PHASES,
-        "findings": [finding_row(finding, ms) for finding in about.found],
+        "findings": [finding_row(finding, ms, trace) for finding in about.found],
         "failures": _failures(about.found),
         "jobs": list(drawn.jobs.values()),
         "crons": cron_lanes(session, scope, ms, problems),
@@ -147,6 +148,8 @@ def overview(about: About, drawn: Drawn, title: str | None = None) -> dict[str, 
         ],
         "running": _running(drawn.jobs.values()),
         "judged": about.judged,
+        # Where nobody looked for pods, none is not a number.
+        "pods_recorded": bool(session.rows("SELECT 1 FROM coverage WHERE stream = 'pods'")),
         "divergences": [_divergence(row, ms) for row in about.divergent],
     }
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from tracekit.answers.findings.advice import advice
+from tracekit.answers.findings.advice import advice, commands
 from tracekit.answers.model import Finding
 from tracekit.base.kube.stored import spec_of
 from tracekit.report.findings import thread_url
@@ -24,14 +24,17 @@ _CASES = 40
 Milliseconds = Callable[[int | None], float | None]
 
 
-def finding_row(finding: Finding, ms: Milliseconds) -> dict[str, Any]:
-    """One finding as the page shows it."""
+def finding_row(finding: Finding, ms: Milliseconds, trace: str) -> dict[str, Any]:
+    """One finding as the page of that trace shows it."""
     return {
         "id": finding.id,
         "severity": finding.severity.value,
         "title": finding.rule.title,
         "text": finding.text,
-        "do": advice(finding),
+        "do": advice(finding, trace),
+        "commands": commands(finding, trace),
+        # Who did it, where the sentences do not say it.
+        "actors": _actors(finding),
         "thread": finding.thread,
         "url": None if finding.thread is None else thread_url(finding.thread),
         # A time of 0 is none: nobody knows when it began.
@@ -52,6 +55,13 @@ def finding_row(finding: Finding, ms: Milliseconds) -> dict[str, Any]:
         ],
         "left": max(0, len(finding.cases) - _CASES),
     }
+
+
+def _actors(finding: Finding) -> list[str]:
+    """Who did it, each once, without those that the sentences name."""
+    summary = finding.text + "".join(case.detail for case in finding.cases)
+    actors = dict.fromkeys(case.actor for case in finding.cases if case.actor is not None)
+    return [actor for actor in actors if actor not in summary]
 
 
 def cron_lanes(

@@ -36,11 +36,16 @@
     const failed = failures.reduce((n, share) => n + share[1], 0);
     $("failed").hidden = failed < 2;
     const unknown = failures.filter((share) => share[4]), known = failures.filter((share) => !share[4]), told = known.length > CAUSES + 1 ? known.slice(0, CAUSES) : known, others = known.slice(told.length);
+    // A cause may have several cards, by what the Jobs of each have in common: the number is of all.
+    const why_of = Object.fromEntries(failures.map((share) => [share[0], share[3]]));
+    const cards = (place) => { const n = cardsOf(why_of[place]).length; return `${n === 1 ? "its card" : `its ${n} cards, together`}: all of ${why_of[place]}`; };
     $("failed").title = failures.map(([, n, why]) => `${number(n)} ${why}`).join("\n");
-    $("failed").replaceChildren(el("b", {}, `${count(failed, "Job")} failed: `), ...[...told, ...unknown].flatMap(([place, n, why], at) => [at ? ", " : "", el("a", { href: `#finding=${place}` }, number(n)), ` ${why}`]),
+    $("failed").replaceChildren(el("b", {}, `${count(failed, "Job")} failed: `), ...[...told, ...unknown].flatMap(([place, n, why], at) => [at ? ", " : "", el("a", { href: `#cause=${why_of[place]}`, title: cards(place) }, number(n)), ` ${why}`]),
       others.length ? `; ${number(others.reduce((n, share) => n + share[1], 0))} by ${others.length} other causes (${others.map((share) => share[3]).join(", ")}).` : ".");
   };
-  const SHOWN = 3, CAUSES = 3;
+  const SHOWN = 3, CAUSES = 3, BARS = 9;
+  // What is put down to a cause, without what follows from another: that is counted there.
+  const cardsOf = (id) => D.findings.filter((finding) => finding.id === id && !finding.cause);
   // What follows from another finding stands below it.
   const follows = (finding, place) => finding.cause && D.findings.slice(0, place).some((other) => other.id === finding.cause);
   // A list that is cut says so.
@@ -61,9 +66,11 @@
     const box = el("details", { class: `finding ${finding.severity}${place < SHOWN ? "" : " extra"}${follows(finding, place) ? " follows" : ""}`, "data-id": finding.id },
       el("summary", {}, el("span", { class: "severity" }, finding.severity), el("span", { class: "id" }, finding.id), el("span", { class: "text" }, finding.text), finding.from === null ? null : el("span", { class: "since" }, "since ", el("time", { datetime: rfc(finding.from), title: both(finding.from) }, iso(finding.from).slice(0, 19)))),
       ...firstOf(cases),
+      finding.actors.length ? el("p", { class: "by" }, el("b", {}, "By: "), finding.actors.join(", ")) : null,
       el("p", { class: "do" }, el("b", {}, "What to do: "), finding.do, " ",
         el("button", { type: "button", onclick: () => { location.hash = `finding=${place}`; } }, "show on the timeline"), " ",
-        finding.url ? el("a", { href: finding.url, rel: "noreferrer noopener", target: "_blank" }, `kubernetes/kubernetes#${finding.thread}`) : null));
+        finding.url ? el("a", { href: finding.url, rel: "noreferrer noopener", target: "_blank" }, `kubernetes/kubernetes#${finding.thread}`) : null),
+      el("p", { class: "links" }, ...finding.commands.map((words) => command(...words.slice(1)))));
     // What is worst is told at once, at any width.
     if (place === 0) box.open = true;
     return box;
@@ -76,10 +83,8 @@
     $("tiles").replaceChildren(
       counting(jobCount, "Job"),
       tile(number(failed), "failed", failed ? "bad" : ""),
-      counting(sum("pod_count"), "pod"),
-      counting(sum("pods_failed"), "failed pod", sum("pods_failed") ? "bad" : ""),
-      counting(sum("retries"), "retry"),
-      tile(seconds(Math.round(sum("backoff_s"))) || "0 s", "lost to back-off"),
+      ...(D.pods_recorded ? [counting(sum("pod_count"), "pod"), counting(sum("pods_failed"), "failed pod", sum("pods_failed") ? "bad" : "")] : [tile("–", "pods: not recorded")]),
+      ...(D.pods_recorded ? [counting(sum("retries"), "retry"), tile(seconds(Math.round(sum("backoff_s"))) || "0 s", "lost to back-off")] : []),
       D.crons.length ? counting(missed, "missed tick", missed ? "bad" : "good") : "",
       D.judged === null ? tile("–", unjudged ? "being judged" : "not judged") : counting(divergences, "divergence", divergences ? "bad" : "good"),
       counting(D.gaps.length, "gap", D.gaps.length ? "bad" : ""),
@@ -94,6 +99,8 @@
     for (const job of D.jobs) {
       for (const pod of job.pods) if (pod[P.PHASE] === "Failed") why.push(`${pod[P.REASON] || "no reason"}${pod[P.EXIT] === null ? "" : `, exit code ${pod[P.EXIT]}`}`);
     }
-    bars($("reasons"), tally(why).slice(0, 9), () => "var(--p6)");
+    // What has no bar of its own is counted still: the bars add up to the failed pods.
+    const ends = tally(why), rest = ends.slice(BARS).reduce((n, row) => n + row[1], 0);
+    bars($("reasons"), rest ? [...ends.slice(0, BARS), [`${ends.length - BARS} other ends`, rest]] : ends, () => "var(--p6)");
   };
 

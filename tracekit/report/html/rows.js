@@ -122,5 +122,5 @@
       ...some(worst.has("error"), shape("■", "error", "bad")), ...some(worst.has("warning") || D.warnings.length, shape("▲", "warning", "late")),
       ...Object.entries(SIGN).flatMap(([outcome, sign]) => some(became.has(outcome), shape(sign, `${outcome} (a due time)`, { started: "good", missed: "bad" }[outcome]))),
       ...some(D.leaders.length > 1, shape("┃", "another took over the lead")), ...some(D.pauses.length, el("span", {}, el("i", { class: "nobody" }), "nobody led")), ...some(D.gaps.length, key("var(--gap)", "gap: not seen")),
-      key("var(--p0)", "above: Jobs without their first pod"), shape("•", "how long each waited for it"));
+      key("var(--p0)", "above: Jobs without a first pod"), shape("•", "how long each waited for it"));
   };

@@ -3,7 +3,7 @@
   const ROW = 20, TOP = 26, NAMES = 270, FONT = "12px system-ui, sans-serif";
   const frame = $("frame"), gantt = $("gantt"), scroller = $("scroller"), tip = $("tip");
   let width = 0, height = 0, queued = false;
-  const left = () => Math.round(Math.min(NAMES, width * 0.35));
+  const left = () => Math.round(Math.min(NAMES, width * 0.4));
   const x = (ms) => left() + ((ms - state.from) / (state.to - state.from)) * (width - left() - 12);
   const at = (px) => state.from + ((px - left()) / (width - left() - 12)) * (state.to - state.from);
   const draw = () => { if (!queued) { queued = true; requestAnimationFrame(paint); } };
@@ -25,6 +25,28 @@
     // What is left of a word of one to three letters goes, too.
     return kept(low).replace(/(.)-[^-/ ]{1,2}…/, "$1…").replace(/…[^-/ ]{1,3}-/, "…-");
   };
+  // Two names in sight that would look the same are cut where they differ.
+  const distinct = (g, entries, room) => {
+    const drawn = entries.map((entry) => fitted(g, label(entry), room)), same = new Map();
+    drawn.forEach((text, place) => { if (!same.has(text)) same.set(text, []); same.get(text).push(place); });
+    for (const places of same.values()) {
+      const whole = places.map((place) => label(entries[place]).at(-1));
+      if (new Set(whole).size < 2) continue;
+      let first = 0;
+      while (whole.every((text) => text[first] === whole[0][first])) first += 1;
+      const from = Math.max(3, first - 2);
+      places.forEach((place, n) => {
+        const head = `${whole[n].slice(0, 2)}…`, tail = whole[n].slice(from);
+        drawn[place] = g.measureText(head + tail).width <= room ? head + tail : head + begun(g, tail, room - g.measureText(head).width);
+      });
+    }
+    return drawn;
+  };
+  const begun = (g, text, room) => {
+    let size = text.length;
+    while (size > 1 && g.measureText(`${text.slice(0, size)}…`).width > room) size -= 1;
+    return `${text.slice(0, size)}…`;
+  };
   const paint = () => {
     queued = false;
     const box = frame.getBoundingClientRect();
@@ -37,7 +59,8 @@
     axis(g);
     bands(g, TOP, height);
     g.restore();
-    for (let place = first; place < last; place += 1) row(g, rows[place], TOP + place * ROW - scroller.scrollTop, place === state.chosen);
+    const names = distinct(g, rows.slice(first, last), left() - 16);
+    for (let place = first; place < last; place += 1) row(g, rows[place], names[place - first], TOP + place * ROW - scroller.scrollTop, place === state.chosen);
     g.fillStyle = css.panel; g.fillRect(0, 0, left(), TOP);
     const whole = state.from <= 0 && state.to >= D.span_ms, zoneName = local ? "local time" : "UTC";
     g.fillStyle = css.dim; g.fillText(fitted(g, [`${zoneName}, ${whole ? "the whole record" : "a part of it (0 shows all)"}`, `${zoneName}, ${whole ? "all" : "a part"}`], left() - 16), 8, TOP / 2);
@@ -83,7 +106,7 @@
     const sign = state.all || state.open.has(job) ? "▾" : "▸";
     return [`${sign} ${job.namespace}/${job.job}`, `${sign} …/${job.job}`];
   };
-  const row = (g, entry, y, chosen) => {
+  const row = (g, entry, name, y, chosen) => {
     const { kind, job, pod, cron } = entry, thing = job && !pod ? job : cron;
     if (chosen) { g.fillStyle = css.select; g.fillRect(0, y, width, ROW); }
     else if (kind === "group") { g.fillStyle = css.grid; g.fillRect(0, y, width, ROW); }
@@ -91,7 +114,7 @@
     const worst = thing ? thing.findings.find((finding) => finding.severity !== "info") : null;
     if (worst) { g.fillStyle = css.severity[worst.severity]; severity(g, worst.severity, 3.5, y + ROW / 2); }
     g.fillStyle = pod || LABELS[kind] || kind === "quiet" ? css.dim : css.text;
-    g.fillText(fitted(g, label(entry), left() - 16), 8, y + ROW / 2);
+    g.fillText(name, 8, y + ROW / 2);
     if (kind === "cron") { g.strokeStyle = css.dim; g.beginPath(); g.arc(13, y + ROW / 2, 4.5, 0, 7); g.moveTo(13, y + ROW / 2 - 3); g.lineTo(13, y + ROW / 2); g.lineTo(15.5, y + ROW / 2); g.stroke(); }
     g.restore();
     g.save(); g.beginPath(); g.rect(left(), Math.max(TOP, y), width - left(), ROW); g.clip();
@@ -146,14 +169,16 @@
       const colour = css.tick[tick[T.OUTCOME]] || css.dim;
       g.fillStyle = colour; g.strokeStyle = colour; g.lineWidth = 2;
       g.beginPath();
-      if (tick[T.OUTCOME] === "missed") cross(g, px, middle);
-      else if (tick[T.OUTCOME] === "skipped") { g.moveTo(px, middle - 5); g.lineTo(px + 5, middle + 4); g.lineTo(px - 5, middle + 4); g.fill(); }
+      if (tick[T.OUTCOME] === "missed") { ring(g, px, middle); slash(g, px, middle, 1); slash(g, px, middle, -1); }
+      else if (tick[T.OUTCOME] === "skipped") { ring(g, px, middle); slash(g, px, middle, 1); }
       else if (tick[T.OUTCOME] === "started") { if (tick[T.STARTED] !== null) g.fillRect(px, middle - 1, Math.max(0, x(tick[T.STARTED]) - px), 2); g.arc(px, middle, 4, 0, 7); g.fill(); }
       else if (tick[T.OUTCOME] === "suspended") { g.lineWidth = 1.5; g.arc(px, middle, 3.5, 0, 7); g.stroke(); }
       else { const sign = SIGN[tick[T.OUTCOME]] || "?"; g.fillText(sign, px - g.measureText(sign).width / 2, middle); }
     }
     g.lineWidth = 1;
   };
+  const ring = (g, px, middle) => { g.lineWidth = 1.5; g.beginPath(); g.arc(px, middle, 5, 0, 7); g.stroke(); };
+  const slash = (g, px, middle, way) => { g.beginPath(); g.moveTo(px - 3.5, middle + 3.5 * way); g.lineTo(px + 3.5, middle - 3.5 * way); g.stroke(); };
   const spans = (g, pod, y, h) => {
     for (const [code, since, until] of pod[P.SPANS]) {
       if (since === null) continue;
@@ -212,7 +237,7 @@
     for (const [from, , took] of waits) if (took !== null) { g.beginPath(); g.arc(x(from), base - (up * took) / Math.max(0.001, waitMost), 2, 0, 7); g.fill(); }
     troubles(g, x, 5);
     g.restore();
-    const room = left() - 16, [jobs, waited] = room < 200 ? ["no pod yet: ", "waited: "] : ["without a first pod: at most ", "waited for it: at most "];
+    const room = left() - 16, [jobs, waited] = room < 200 ? ["Jobs, no pod: ", "waited: "] : ["Jobs without a first pod: at most ", "waited for it: at most "];
     g.fillStyle = css.text; g.fillText(fitted(g, [`${jobs}${number(backlogMost)}`], room), 8, h * 0.36);
     g.fillText(fitted(g, inVain > waitMost ? [`in vain for ${seconds(Math.round(inVain))} and more`, `${seconds(Math.round(inVain))} and more`] : [`• ${waited}${seconds(waitMost) || "0 s"}`], room), 8, h * 0.72);
     g.strokeStyle = css.line; g.strokeRect(0.5, 0.5, width - 1, h - 1); g.beginPath(); g.moveTo(left() - 0.5, 0); g.lineTo(left() - 0.5, h); g.stroke();
