@@ -28,3 +28,17 @@ def test_without_a_home_nothing_is_read_and_the_cache_is_asked_for() -> None:
     assert config_file() is None
     with pytest.raises(UsageError, match="name a folder that it may write with TRACEKIT_CACHE_DIR"):
         cache_folder()
+
+
+def test_a_cache_that_others_can_write_is_not_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TRACEKIT_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    folder = tmp_path / "tracekit"
+    assert cache_folder() == folder  # which need not be there yet
+    folder.mkdir(mode=0o700)
+    assert cache_folder() == folder
+    folder.chmod(0o777)
+    with pytest.raises(UsageError, match="others can write there"):
+        cache_folder()

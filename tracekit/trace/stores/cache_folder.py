@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import stat
+from contextlib import suppress
 from pathlib import Path
 
 from tracekit.base.errors import UsageError
@@ -15,7 +17,8 @@ def cache_folder() -> Path:
     """Where this user's tracekit keeps what can be made again; it need not be there yet.
 
     Raises:
-        UsageError: The user has no home directory, and named no folder.
+        UsageError: The user has no home directory, and named no folder; or somebody else can write
+            in the one that is theirs, and so the verdicts that would be read from it.
     """
     root = os.environ.get(CACHE_VARIABLE)
     if root:
@@ -26,6 +29,13 @@ def cache_folder() -> Path:
             "this user has no home directory to keep verdicts and copies in: name a folder that "
             f"it may write with {CACHE_VARIABLE}"
         )
+    with suppress(OSError):
+        about = folder.stat()
+        if about.st_uid not in {0, os.geteuid()} or about.st_mode & stat.S_IWOTH:
+            raise UsageError(
+                f"{folder}: others can write there, and what is kept there is believed: make it "
+                f"yours alone (chown, chmod 700), or name another folder with {CACHE_VARIABLE}"
+            )
     return folder
 
 
