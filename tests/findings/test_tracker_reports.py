@@ -238,6 +238,53 @@ ASKED: dict[str, tuple[list[Object], str, tuple[str, ...], tuple[str, ...]]] = {
         [allowing(), *crowd(12, waiting("ImagePullBackOff", "manifest unknown"))],
         "v1.33.4", ("TK404", "TK318", "see TK404. Correct the image's name or tag.",
                     "concurrencyPolicy Forbid would keep more"), ()),
+    "keda#5895, a virtual node": (
+        [failed(), pod("Failed", reason="ProviderFailed", message="ContainerGroupQuotaReached")],
+        "v1.30.4", ("TK409", "its pods failed with ProviderFailed", "ContainerGroupQuotaReached"), ()),
+    "kubernetes#97131, kube-batch#931": (
+        [failed(), pod("Failed", reason="UnexpectedAdmissionError", message="Pod Allocate failed due "
+                       "to requested number of devices unavailable for nvidia.com/gpu")],
+        "v1.23.6", ("the kubelet refused its pods", "look at the device plugin"), ("keep other pods",)),
+    "rke2#127, kubernetes#109663": (
+        [failed(), pod("Failed", reason="NodeAffinity", message="Predicate NodeAffinity failed")],
+        "v1.20.14", ("its kubelet had only begun", "Allow a retry"), ("keep other pods",)),
+    "argo-workflows#2502, Fargate": (
+        [job(), pod("Pending", spec={"nodeName": None}, conditions=[{
+            "type": "PodScheduled", "status": "False", "reason": "POD_UNSUPPORTED_ON_FARGATE",
+            "message": "Pod not supported on Fargate: volumes not supported: docker-sock"}])],
+        "v1.30.4", ("docker-sock", "what Fargate does not run"), ("requests, node selector",)),
+    "containers-roadmap#2654": (
+        [job(), pod("Pending", spec={"nodeName": None}), event(
+            "Pod", "FailedScheduling", "the account reached the limit on the number of Fargate vCPU")],
+        "v1.30.4", ("TK411", "no node takes its pods (FailedScheduling)", "limit on the number",
+                    "Raise the account's limit"), ("never bound",)),
+    "kube-batch#515, a scheduler that is not there": (
+        [job(), pod("Pending", spec={"nodeName": None, "schedulerName": "kube-batch"})],
+        "v1.30.4", ("no scheduler has looked at its pods (schedulerName kube-batch)",
+                    "whether that scheduler runs"), ("kubelet's Events",)),
+    "dynamic resources, no device": (
+        [job(), unschedulable("0/3 nodes are available: 3 cannot allocate all claims.")],
+        "v1.34.0", ("Free a device", "resourceslices"), ("node selector",)),
+    "dynamic resources, no claim": (
+        [job(), unschedulable('waiting for resource claim "work-a-gpu" to be created')],
+        "v1.34.0", ("describe resourceclaim",), ("node selector",)),
+    "karpenter-provider-aws#5975": (
+        [job(), unschedulable("0/7 nodes are available: 7 Insufficient memory."), event(
+            "Pod", "FailedScheduling", "Failed to schedule pod, no instance type has enough resources")],
+        "v1.30.4", ("no instance type has enough", "Ask for less"), ()),
+    "AKS#615": (
+        [job(), pod("Pending", container("main", waiting("ContainerCreating"))), event(
+            "Pod", "FailedAttachVolume", "AttachVolume.Attach failed: the disk is being detached")],
+        "v1.30.4", ("TK428", "being detached", "volumeattachments"), ()),
+    "airflow#56596, a sidecar of XCom": (
+        [job(), pod("Running", container("main", ended(0, "Completed")),
+                    container("xcom", RUNNING), spec={"containers": [
+                        {"name": "main", "image": "i:1"}, {"name": "xcom", "image": "a:1"}]})],
+        "v1.33.4", ("TK436", "done but for container xcom"), ()),
+    "k8up#689": (
+        [job(None, NO_PODS, finalizers=["foregroundDeletion"], deletionTimestamp=at("09:20"),
+             deletionGracePeriodSeconds=0)],
+        "v1.22.4", ("TK412", "foregroundDeletion", "garbage collector"), ()),
     "runs that overlap now and then": (
         [allowing(), *crowd(2)], "v1.33.4", (), ("TK318",)),
 }  # fmt: skip

@@ -16,6 +16,17 @@ _SCHEDULER: Final[_Table] = (
     (("ReadWriteOncePod",),
      ("Another pod holds the claim, whose access mode lets one pod use it: end that pod, or use "
      "ReadWriteOnce or ReadWriteMany.")),
+    (("resource claim", "resourceclaim", "ResourceClaim"),
+     ("Look at the claim: kubectl describe resourceclaim (its template, its DeviceClass, and "
+     "whether the controller manager may create it).")),
+    (("cannot allocate all claims",),
+     ("Free a device that the claim asks for, or ask for another: kubectl get resourceslices "
+     "shows what the drivers offer.")),
+    (("not supported on Fargate",),
+     ("Take out of the pod what Fargate does not run, or let no Fargate profile select it. A "
+     "running Job's template cannot be changed: delete the Job and create it anew.")),
+    (("limit on the number of Fargate", "Fargate capacity"),
+     "Raise the account's limit, wait for capacity, or let nodes run it; Fargate may not retry."),
     (("persistentvolumeclaim",), "Create the PersistentVolumeClaim that the message names."),
 )  # fmt: skip
 #: Each of these may hold some of the nodes: all that the message names are said.
@@ -155,6 +166,27 @@ def of_scheduler(message: str) -> str:
         else ""
     )
     return f"{text[0].upper()}{text[1:]}.{template}"
+
+
+#: Of the kubelet's refusal of a pod that was bound to it.
+_REFUSAL: Final[_Table] = (
+    (("NodeAffinity", "NodeName", "TaintToleration", "NodeUnschedulable"),
+     ("Allow a retry (backoffLimit above 0): the node's labels or taints changed after the pod was "
+     "bound, or its kubelet had only begun and did not know them yet.")),
+    (("AppArmor", "Sysctl", "PodOS", "TopologyAffinity"),
+     ("Prepare the nodes for what the message names, or select those that have it; another try on "
+     "this node ends alike.")),
+    (("device", "nvidia.com/", "Allocate failed"),
+     ("Allow a retry (backoffLimit above 0), and look at the device plugin on that node: it lost "
+     "devices, or the kubelet had just begun.")),
+)  # fmt: skip
+
+
+def of_refusal(reason: str, message: str) -> str:
+    """What helps where the kubelet refused a pod for that reason, with that message."""
+    return _first(_REFUSAL, f"{reason} {message}") or (
+        "Allow a retry (backoffLimit above 0); free the node, or keep other pods off it."
+    )
 
 
 def of_pull(message: str) -> str:

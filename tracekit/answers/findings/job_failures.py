@@ -22,7 +22,7 @@ from tracekit.answers.findings.pulls import PULL, unpulled, unpulled_case
 from tracekit.answers.findings.refused_pods import REFUSED, refused_case, refused_since
 from tracekit.answers.harm import FAILS
 from tracekit.answers.model import Case, Rule, Severity
-from tracekit.answers.remedies import PROBE_ADVICE, of_start
+from tracekit.answers.remedies import PROBE_ADVICE, of_refusal, of_start
 from tracekit.answers.trace_model import Facts, Job, Pod, Row, State
 from tracekit.answers.words import clock, counted, named, shortened
 from tracekit.base.kube.timestamps import parse_rfc3339
@@ -197,7 +197,9 @@ _REFUSED_NOTE = (
 def _reported_by_pod(job: Job, case: Case, pods: list[Pod]) -> Case:
     """The case with the reason and message of the pod that shows its cause, and fitting advice."""
     ending = next((e for pod in pods if (e := ending_of(pod)) is not None), None)
-    if ending is None or ending.cause in (Cause.OWN_EXIT, Cause.UNKNOWN):
+    if ending is None or ending.cause is Cause.OWN_EXIT:
+        return case
+    if ending.cause is Cause.UNKNOWN and not ending.reason:
         return case
     said = f"; {ending.message}" if ending.message else ""
     note = {Cause.POD_DEADLINE: _DEADLINE_NOTE, Cause.REFUSED_BY_KUBELET: _REFUSED_NOTE}
@@ -210,8 +212,7 @@ def _reported_by_pod(job: Job, case: Case, pods: list[Pod]) -> Case:
     todo = {
         Cause.POD_DEADLINE: "Raise activeDeadlineSeconds of the pod template, or set it on the "
         "Job (.spec.activeDeadlineSeconds), which fails the Job at once.",
-        Cause.REFUSED_BY_KUBELET: "Allow a retry (backoffLimit above 0); free the node, or keep "
-        "other pods off it.",
+        Cause.REFUSED_BY_KUBELET: of_refusal(ending.reason, ending.message),
     }.get(ending.cause)
     if ignored and ending.cause in (Cause.NODE_SHUTDOWN, Cause.DISRUPTED):
         todo = "Its podFailurePolicy ignores pod conditions already: see whether this one fits."
@@ -327,6 +328,8 @@ def _by_pods(job: Job, reason: str, dead: list[Pod], endings: list[Ending]) -> t
         return OTHERWISE, f"failed: the kubelet refused its pods ({endings[0].reason})"
     if causes == {Cause.POD_DEADLINE}:
         return OTHERWISE, "failed: its pods ran longer than the pod template allows"
+    if causes == {Cause.UNKNOWN} and endings[0].reason:
+        return OTHERWISE, f"failed: its pods failed with {endings[0].reason}"
     return _by_exit_codes(job, reason, dead)
 
 

@@ -236,16 +236,21 @@ _UNPLACED_NS = 300 * NS_PER_S
 
 
 def _not_begun(facts: Facts, job: Job, spells: Spells) -> Case:
-    why, detail = _why_not(job)
+    pod = job.pods[0] if job.pods else None
+    scheduler = None if pod is None else _unknown_scheduler(facts, pod)
+    why, detail = _why_not(facts, job)
     cause, todo, thread = None, None, None
     bug = None if job.pods else _of_earlier(facts, job)
     if bug is not None:
         why, thread = "an earlier Job of its name holds it up", bug.thread
         todo, detail = bug.remedy, f"{detail}; hit is {bug.who}"
-    if "no node takes" in why:
-        pod = job.pods[0]
+    if pod is not None and "no node takes" in why:
         todo = of_scheduler(detail)
         detail += autoscaler(facts, pod) + claims(facts, job, pod)
+    elif scheduler is not None:
+        why = f"no scheduler has looked at its pods (schedulerName {scheduler})"
+        detail = f"{detail}: no condition PodScheduled, and no Event of a scheduler"
+        todo = "See whether that scheduler runs and serves this namespace; its log says more."
     elif job.pods:
         todo = (
             f"The kubelet's Events tell more: kubectl describe pod -n {job.namespace} "
@@ -353,7 +358,22 @@ def _not_admitted(
     return replace(case, todo=todo)
 
 
-def _why_not(job: Job) -> tuple[str, str]:
+def _unscheduled(facts: Facts, pod: Pod) -> str | None:
+    """What a scheduler that writes no condition says of a pod, in its last Event."""
+    said = [e.row for e in facts.events_of_pod(pod) if e.row["reason"] == "FailedScheduling"]
+    return shortened(str(said[-1]["message"] or "")) if said else None
+
+
+def _unknown_scheduler(facts: Facts, pod: Pod) -> str | None:
+    """The scheduler of its own that a pod waits for, which has said nothing; None: another case."""
+    name = pod.last.spec.get("schedulerName")
+    waits = pod.last.row["node_name"] is None and pod.last.condition("PodScheduled") is None
+    if not waits or _unscheduled(facts, pod) is not None or name in (None, "default-scheduler"):
+        return None
+    return str(name)
+
+
+def _why_not(facts: Facts, job: Job) -> tuple[str, str]:
     if not job.pods:
         if not job.last.row["start_ns"]:
             return "its controller has not looked at it", "it has no startTime"
@@ -364,6 +384,8 @@ def _why_not(job: Job) -> tuple[str, str]:
         reason = scheduled["reason"] or "Unschedulable"
         return f"no node takes its pods ({reason})", f"{pod.name}: {scheduled['message'] or reason}"
     if pod.last.row["node_name"] is None:
+        if (message := _unscheduled(facts, pod)) is not None:
+            return "no node takes its pods (FailedScheduling)", f"{pod.name}: {message}"
         return "its pods were never bound to a node", pod.name
     return f"its pods wait ({pod.waiting or 'no reason given'})", pod.name
 
