@@ -7,6 +7,7 @@ import resource
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 
 from tests.attack.answers import run
 from tests.attack.test_fuzz import text
+from tests.support.traces import TRACES, json_lines
 
 
 def _late(rows: list[dict[str, Any]]) -> None:
@@ -106,6 +108,52 @@ def test_a_job_may_have_no_time_at_all(tmp_path: Path, version: str, seconds: in
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
     assert code in (0, 1), said
+
+
+_YEAR_NS = 365 * 86_400 * 10**9
+
+
+def _last_row_late(namespace: str, path: Path, late_ns: int) -> Path:
+    """A record of one namespace, and of one more row that came a long time after."""
+    rows = []
+    for row in json_lines(TRACES / "v1.36.3-all" / "watch.jsonl.zst"):
+        meta = row["object"].get("metadata", {})
+        if namespace in (meta.get("namespace"), meta.get("name")) or not (
+            meta.get("namespace") or meta.get("name")
+        ):
+            rows.append(row)
+    rows.sort(key=lambda row: row["recv"])
+    late = deepcopy([r for r in rows if r["resource"] == "pods" and "metadata" in r["object"]][-1])
+    late["recv"] += late_ns
+    meta = late["object"]["metadata"]
+    meta["resourceVersion"] = str(int(meta["resourceVersion"]) + 10**6)
+    log, trace = path / "watch.jsonl", path / "trace"
+    log.write_text("".join(json.dumps(row) + "\n" for row in [*rows, late]))
+    assert run("import", "watch", str(log), "-o", str(trace))[0] == 0
+    return trace
+
+
+def test_a_job_that_fails_for_ever_costs_no_more_in_a_longer_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two hundred rows, of which the last came a year later: a run of the model had no end."""
+    bound = "tracekit.answers.whatif.model._CALLS_AT_LEAST"
+    monkeypatch.setattr(bound, 10_000, raising=False)  # a tenth of the time
+    trace = _last_row_late("t-backoff-limit", tmp_path, _YEAR_NS)
+    words = ("--set", "spec.backoffLimit=2147483647", "-o", "json")
+    signal.signal(signal.SIGPROF, _no_end)
+    signal.setitimer(signal.ITIMER_PROF, 30)
+    try:
+        code, out, said = run("whatif", str(trace), *words)
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    assert code == 0, said
+    jobs = {job["name"]: job for job in json.loads(out)["jobs"]}
+    assert {name: job["verdict"] for name, job in jobs.items()} == {
+        "flaky": "unknowable", "once": "unknowable", "partly": "same", "recovers": "same",
+    }  # fmt: skip
+    assert jobs["once"]["reason"] == "censored"
+    assert "it goes on and on" in jobs["once"]["why"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,13 @@ from msgspec import Struct
 from tracekit.answers.whatif.cron_answers import CronAnswer, cron_difference, cron_misfit
 from tracekit.answers.whatif.cron_changes import raw_settings
 from tracekit.answers.whatif.cron_course import CronCourse, SeenJob, course_of, started_jobs
-from tracekit.answers.whatif.model import noticed_ns, ran_ns, with_user_settings
+from tracekit.answers.whatif.model import (
+    STOPPED,
+    calls_max,
+    noticed_ns,
+    ran_ns,
+    with_user_settings,
+)
 from tracekit.answers.whatif.plan import Plan
 from tracekit.answers.whatif.steps import Severity
 from tracekit.answers.whatif.three_worlds import Baselines, Worlds
@@ -39,6 +45,8 @@ class ModelledCronJob(Struct, frozen=True):
     course: CronCourse
     extrapolated: bool = False
     censored: str = ""
+    #: Whether the run was stopped before its end.
+    stopped: bool = False
 
 
 class CronWorlds(Worlds[CronAnswer, ModelledCronJob]):
@@ -91,7 +99,13 @@ class CronWorlds(Worlds[CronAnswer, ModelledCronJob]):
             era,
             flags,
             SeededDraws(seed, plan.timing),
+            calls_max=calls_max(
+                len(present) + len(writes) + sum(len(world.lifetimes) for world in worlds)
+            ),
         )
+        if run.stopped:
+            stopped = ModelledCronJob(CronCourse(), censored=STOPPED, stopped=True)
+            return dict.fromkeys(uids, stopped)
         reading = _Reading(uids, self._around(), CronRunner(CronJobEra.of(era), flags.zone))
         for row in run.rows:
             reading.take(row)

@@ -50,6 +50,16 @@ _CUT_OFF_PART: Final = 20
 _NOTICED_NS: Final = 13 * NS_PER_S // 10
 
 
+#: So many things may happen in a run, requests, syncs and timers, and so many more for each write
+#: and life that the record shows. What goes on for ever, as a Job's retries without end do,
+#: costs by what was recorded so, and not by how long the record lasts.
+_CALLS_AT_LEAST: Final = 200_000
+_CALLS_PER_INPUT: Final = 2_000
+#: Why a run that was stopped at that bound says nothing.
+STOPPED: Final = (
+    "it goes on and on: what the model lets happen in one run was used up before its end came"
+)
+
 #: What is looked at in a run.
 _STREAMS: Final = ("jobs", "pods")
 
@@ -63,6 +73,8 @@ class ModelledJob(Struct, frozen=True):
     lanes: tuple[PodLane, ...] = ()  # where they are asked for
     #: How it stood when the record ended, if the run then went on with it.
     then: JobCourse | None = None
+    #: Whether the run was stopped before it ended.
+    stopped: bool = False
 
 
 @dataclass(slots=True)
@@ -119,12 +131,24 @@ def run_jobs(
         renews_lease=bool(restarts),
         pod_quota={w.job.namespace: w.pod_quota for w in worlds if w.pod_quota is not None},
     )
-    run = simulate(world, era, flags, draws, streams=_STREAMS)
+    run = simulate(
+        world, era, flags, draws, streams=_STREAMS, calls_max=calls_max(len(writes) + len(seen))
+    )
     shown = _by_job(run.rows, {world.job.uid for world in worlds}, end_ns)
     found = {world.job.uid: _modelled(shown[world.job.uid], lifetimes) for world in worlds}
+    if run.stopped:
+        found = {
+            uid: one if one.course.ended else replace(one, censored=STOPPED, stopped=True)
+            for uid, one in found.items()
+        }
     if lanes:
         return {uid: replace(one, lanes=_lanes(shown[uid], end_ns)) for uid, one in found.items()}
     return found
+
+
+def calls_max(inputs: int) -> int:
+    """How much may happen in a run of so many writes and lives of a record."""
+    return _CALLS_AT_LEAST + _CALLS_PER_INPUT * inputs
 
 
 def with_user_settings(

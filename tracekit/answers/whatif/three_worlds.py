@@ -7,7 +7,7 @@ with the old rules reproduces the record.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle, islice
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
@@ -94,6 +94,7 @@ class Worlds(Generic[A, M]):
         self._looked = 0  # runs for causes
         self._because: dict[Shape, tuple[Cause, ...]] = {}
         self._shown: dict[str, Pair[M]] = {}  # the run that an answer shows
+        self._stopped = set[str]()  # those that went on and on in a run, and run in no more
         self.restarts = [
             Restart(outage.from_ns, outage.until_ns, leads=True)
             for outage in plan.run_context.restarts
@@ -233,13 +234,16 @@ class Worlds(Generic[A, M]):
         unlucky: _Pairs[M] = {uid: [] for uid in uids}
 
         def run(together: tuple[str, ...], wanted: Sequence[str], seed: int) -> None:
+            together = self._ending(together)
             old = self.baseline(together, seed, by_pod=by_pod)
-            for uid in wanted:
+            self._stopped.update(uid for uid in together if old[uid].stopped)
+            for uid in (uid for uid in wanted if uid in old):
                 recorded = by_uid[uid].recorded
                 held = self.held(recorded, old[uid])
                 fits = not self.misfit(recorded, held)
                 if fits or self.other_luck(uid, recorded, held):
                     new = self.target(together, seed, by_pod=by_pod)
+                    self._stopped.update(uid for uid in together if new[uid].stopped)
                     found = pairs if fits else unlucky
                     found[uid].append(Pair(old[uid], new[uid], together, seed))
 
@@ -248,7 +252,7 @@ class Worlds(Generic[A, M]):
         more, crowded = _seeds(self._of)
         crowded += draws
         for seed in range(draws + more):
-            left = [uid for uid in uids if seed < often[uid] or not pairs[uid]]
+            left = [u for u in self._ending(uids) if seed < often[u] or not pairs[u]]
             if seed >= crowded:
                 # What is proved stands without a run that reproduces it.
                 left = [uid for uid in left if not by_uid[uid].proved]
@@ -256,12 +260,12 @@ class Worlds(Generic[A, M]):
                 run(uids if seed < crowded else tuple(left), left, seed)
         opened = [
             u
-            for u in uids
+            for u in self._ending(uids)
             if self._of <= FEW and (self.hangs(u) or self._is_open([*pairs[u], *unlucky[u]]))
         ]
         together = uids if len(uids) <= TOGETHER_MAX else ()
         for seed in range(draws + more, draws + more + _OPEN_TRIES):
-            left = [u for u in opened if len(pairs[u]) + len(unlucky[u]) < OPEN_DRAWS]
+            left = [u for u in self._ending(opened) if len(pairs[u]) + len(unlucky[u]) < OPEN_DRAWS]
             if left:  # a run of all tells of all of them
                 run(
                     together or tuple(left),
@@ -272,6 +276,10 @@ class Worlds(Generic[A, M]):
             uid: [*found, *unlucky[uid]] if found or self._stands(by_uid[uid]) else []
             for uid, found in pairs.items()
         }
+
+    def _ending(self, uids: Iterable[str]) -> tuple[str, ...]:
+        """Those that came to an end in every run so far."""
+        return tuple(uid for uid in uids if uid not in self._stopped)
 
     def _stands(self, answer: A) -> bool:
         """Whether runs are asked only what else might come of what is proved."""
@@ -286,6 +294,8 @@ class Worlds(Generic[A, M]):
 
     def _judged(self, answer: A, first: M, readings: Sequence[Sequence[Pair[M]]]) -> A:
         """The answer of the runs; each reading is as likely as the other."""
+        if not readings and first.stopped:
+            return replace(answer, verdict="unknowable", reason="censored", why=first.censored)
         if not readings:
             why = self.misfit(answer.recorded, self.held(answer.recorded, first))
             return replace(
@@ -374,7 +384,7 @@ class Worlds(Generic[A, M]):
         """The smallest part of the rows; None where the model cannot tell."""
         uid = answer.uid
         proved: tuple[Cause, ...] = answer.because
-        together, seed = self._shown[uid].uids, self._shown[uid].seed
+        together, seed = self._ending(self._shown[uid].uids), self._shown[uid].seed
         if len(together) > TOGETHER_MAX:
             together = (uid,)
             if self._looked >= RUNS_MAX:

@@ -41,10 +41,12 @@ class Task:
 class Loop:
     """The order of all that happens in a run."""
 
-    __slots__ = ("_due", "_seq", "clock")
+    __slots__ = ("_due", "_seq", "calls_left", "clock")
 
-    def __init__(self, clock: VirtualClock) -> None:
+    def __init__(self, clock: VirtualClock, calls_max: int | None = None) -> None:
         self.clock = clock
+        #: So many things may still happen; None: any number.
+        self.calls_left = calls_max
         self._due: list[tuple[int, int, Callable[[], None]]] = []
         self._seq = 0
 
@@ -79,8 +81,15 @@ class Loop:
         parent.switch()
 
     def run_until(self, end_ns: int) -> None:
-        """Let everything happen that is due up to and at a time, and move the clock there."""
+        """Let everything happen that is due up to and at a time, and move the clock there.
+
+        Where no calls are left the clock stays at the last of them.
+        """
         while self._due and self._due[0][0] <= end_ns:
+            if self.calls_left is not None:
+                if self.calls_left == 0:
+                    return
+                self.calls_left -= 1
             at_ns, _, call = heapq.heappop(self._due)
             self.clock.advance_to(at_ns)
             call()

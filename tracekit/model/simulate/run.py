@@ -65,6 +65,8 @@ class Run:
 
     rows: list[Row] = field(default_factory=list)
     failed: list[Failed] = field(default_factory=list)
+    #: Whether it used up what may happen in it, and what it shows stops before its end.
+    stopped: bool = False
 
 
 def simulate(
@@ -74,9 +76,13 @@ def simulate(
     draws: Draws,
     *,
     streams: Collection[str] = STREAMS,
+    calls_max: int | None = None,
 ) -> Run:
-    """Run the world under the controllers of an era; the rows of these streams are kept."""
-    return _Simulation(world, era, flags, draws, streams).run()
+    """Run the world under the controllers of an era; the rows of these streams are kept.
+
+    At most `calls_max` things happen in it, requests, syncs and timers; None: any number.
+    """
+    return _Simulation(world, era, flags, draws, streams, calls_max).run()
 
 
 class _Simulation:
@@ -87,10 +93,11 @@ class _Simulation:
         flags: ManagerFlags,
         draws: Draws,
         streams: Collection[str],
+        calls_max: int | None,
     ) -> None:
         self._world = world
         self._streams = streams
-        self._loop = Loop(VirtualClock(world.start_ns - _BEFORE_NS))
+        self._loop = Loop(VirtualClock(world.start_ns - _BEFORE_NS), calls_max)
         self._store = Store(self._loop, _FIRST_REVISION)
         self._server = ApiServer(self._store, ApiRules.of(era), StatusValidation.of(era), draws)
         self._server.refusals = list(world.refusals)
@@ -131,6 +138,7 @@ class _Simulation:
         for write in world.writes:
             loop.at(write.at_ns, lambda write=write: self._do(write))  # type: ignore[misc]
         loop.run_until(world.end_ns)
+        self._run.stopped = loop.calls_left == 0
         self._manager.kill()
         self._run.rows.sort(key=lambda row: row.recv_ns)
         return self._run
