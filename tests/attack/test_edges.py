@@ -176,3 +176,23 @@ def test_a_name_that_is_no_text_leaves_nothing_behind(
     code, _, said = run(*(put.get(word, word) for word in words))
     assert (code, "is not UTF-8: rename it" in said) == (2, True), said
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_what_cannot_be_read_is_not_said_to_be_absent(tmp_path: Path) -> None:
+    """NaN is no JSON: of a Job with one there are pods and Events, and of a CronJob nothing."""
+    rows = json.loads(text())
+    for row in rows:
+        if row["resource"] in ("jobs", "cronjobs") and "metadata" in row["object"]:
+            row["object"]["metadata"]["generation"] = float("nan")
+    jobs = sorted(
+        f"{row['object']['metadata']['namespace']}/{row['object']['metadata']['name']}"
+        for row in _job_rows(rows)
+    )
+    log, trace = tmp_path / "watch.jsonl", tmp_path / "trace"
+    log.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert run("import", "watch", str(log), "-o", str(trace))[0] == 0
+    code, _, said = run("compare", str(trace), jobs[0], jobs[-1])
+    assert (code, "only what belongs to it was seen" in said) == (2, True), said
+    assert "did you mean" not in said
+    code, _, said = run("cron", "lint", str(trace))
+    assert (code, "has no CronJob that can be read, and" in said) == (2, True), said

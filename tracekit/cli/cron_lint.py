@@ -205,11 +205,20 @@ def _is(path: Path, kind: Any) -> bool:
         return False
 
 
+_UNREAD = "SELECT count(*) AS n FROM observations WHERE type = 'UNPARSED'"
+
+
 def _recorded(source: str) -> tuple[list[Entry], str | None]:
     session = Session([source])
     tell_problems(session, set())
     entries = [entry_of(row) for row in session.rows(LONGEST_RUNS)]
     if not entries:
+        (unread,) = session.rows(_UNREAD)
+        if unread["n"]:
+            raise UsageError(
+                f"{source} has no CronJob that can be read, and {unread['n']:,} rows that cannot "
+                "(of type UNPARSED): name another trace."
+            )
         raise UsageError(f"{source} has no CronJob: name another trace.")
     return entries, session.sources[0].header.kubernetes_version
 

@@ -147,6 +147,11 @@ def _good_and_bad(session: Session, namespace: str, cronjob: str) -> tuple[str, 
 def _job(session: Session, namespace: str, name: str) -> dict[str, Any]:
     rows = session.rows(_JOB, namespace=namespace, name=name)
     if not rows:
+        if (namespace, name) in session.objects.jobs:
+            raise UsageError(
+                f"the trace has no state of a Job {namespace}/{name}: only what belongs to it was "
+                "seen, name another"
+            )
         known = [f"{space}/{job}" for space, job in session.objects.jobs]
         meant = hint(f"{namespace}/{name}", known, "`tracekit jobs` lists what it has")
         raise UsageError(f"the trace has no state of a Job {namespace}/{name}{meant}")
