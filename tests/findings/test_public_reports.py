@@ -478,6 +478,20 @@ def test_what_is_said_first(thread: str, facts: Facts) -> None:
     check_first_screen(ASKED, thread, facts)
 
 
+@pytest.mark.parametrize("kinds", [("Job",), ("CronJob",), ("Pod",), ("Event",), ("Job", "Event")])
+def test_a_stream_that_was_never_seen_has_no_time(kinds: tuple[str, ...], tmp_path: Path) -> None:
+    """Nothing is as of 1970, whatever of all of it was asked for."""
+    part = {
+        thread: asked._replace(objects=tuple(o for o in asked.objects if o["kind"] in kinds))
+        for thread, asked in ASKED.items()
+    }
+    part = {thread: asked for thread, asked in part.items() if asked.objects}
+    trace = imported(part, tmp_path, LOOK)
+    found = diagnose(facts_from(Session([trace])))
+    said = [line for finding in found for line in text_lines([finding]) if "1970" in line]
+    assert said == []
+
+
 #: Decided from all Jobs together, or about the record.
 OF_ALL = ("TK207", "TK421", "TK434", "TK9")
 

@@ -36,6 +36,7 @@ def pod(phase: str, *, since_s: int, finalizers: tuple[str, ...] = (TRACKING,)) 
     return SimpleNamespace(
         name="a-1", uid="p-1", phase=phase, end=end, last=last, deletion_ns=None, gone_ns=None,
         created_ns=at_ns, over_ns=at_ns if end else 0, ran_at_all=phase == "Running", waiting=None,
+        spec={},
     )  # fmt: skip
 
 

@@ -228,7 +228,7 @@ def _left_alone(facts: Facts, job: Job) -> Iterator[Case]:
     elif job.spec.get("parallelism") == 0 and facts.end_ns - job.created_ns >= IDLE_NS:
         yield Case(
             IDLE, job.target, "wants no pods: parallelism is 0", job.created_ns, facts.end_ns,
-            f"{_as_of(facts, job)}", job.cronjob,
+            f"as of {clock(facts.as_of(job.namespace, 'jobs'))}", job.cronjob,
         )  # fmt: skip
 
 
