@@ -30,13 +30,12 @@ def pod(phase: str, *, since_s: int, finalizers: tuple[str, ...] = (TRACKING,)) 
     at_ns = END_NS - since_s * NS_PER_S
     end = None if phase in ("Pending", "Running") else SimpleNamespace(at_ns=at_ns)
     last = SimpleNamespace(
-        gone=False, finalizers=finalizers, condition=lambda _: None,
+        gone=False, finalizers=finalizers, condition=lambda _: None, spec={},
         row={"containers": [], "node_name": None, "deleted_ns": None},
     )  # fmt: skip
     return SimpleNamespace(
         name="a-1", uid="p-1", phase=phase, end=end, last=last, deletion_ns=None, gone_ns=None,
         created_ns=at_ns, over_ns=at_ns if end else 0, ran_at_all=phase == "Running", waiting=None,
-        spec={},
     )  # fmt: skip
 
 
