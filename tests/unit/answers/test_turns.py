@@ -22,7 +22,7 @@ def looked(*, whole: bool = True, **more: Any) -> Any:
     """A record of Jobs and pods up to `END_NS`, in which somebody leads."""
     return SimpleNamespace(
         as_of=lambda *_: END_NS, led_since=lambda from_ns, _: from_ns, is_whole=whole,
-        end_ns=END_NS, **more,
+        end_ns=END_NS, events_of_pod=lambda _: (), **more,
     )  # fmt: skip
 
 

@@ -367,8 +367,10 @@ def _unscheduled(facts: Facts, pod: Pod) -> str | None:
 def _unknown_scheduler(facts: Facts, pod: Pod) -> str | None:
     """The scheduler of its own that a pod waits for, which has said nothing; None: another case."""
     name = pod.last.spec.get("schedulerName")
+    if name in (None, "default-scheduler"):
+        return None
     waits = pod.last.row["node_name"] is None and pod.last.condition("PodScheduled") is None
-    if not waits or _unscheduled(facts, pod) is not None or name in (None, "default-scheduler"):
+    if not waits or _unscheduled(facts, pod) is not None:
         return None
     return str(name)
 
