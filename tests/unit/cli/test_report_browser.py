@@ -176,6 +176,7 @@ def synthetic(jobs: int, pods: int, name: str = "job") -> dict[str, Any]:
         "id": "TK401", "severity": "warning", "title": name, "text": f"Job {name}: failed",
         "do": name, "thread": 1, "url": "https://example.com/1", "from": 0.0, "until": 9e4,
         "cases": [["Job", "ns", f"{name}-0", "uid-0", name, 0.0, 9e4]], "left": 0,
+        "commands": [], "actors": [],
     }  # fmt: skip
     cron = {
         "namespace": "ns", "name": name, "schedule": "* * * * *",
@@ -184,7 +185,7 @@ def synthetic(jobs: int, pods: int, name: str = "job") -> dict[str, Any]:
     }  # fmt: skip
     return {
         "schema_version": 1, "title": name, "trace": name, "version": None, "rules": None,
-        "start_ns": str(10**18), "span_ms": 1e6, "phases": PHASES, "findings": [finding],
+        "start_ns": str(10**18), "span_ms": 1e6, "phases": PHASES, "findings": [finding], "pods_recorded": True,
         "crons": [cron], "pauses": [[2e4, 4e4, name]], "leaders": [], "edits": [[5.0, "job-create", name, name]],
         "warnings": [[5.0, name, name, name]], "pod_diffs": {"pod-0-0": [[1.0, 2, [[name, 1, 2]]]]},
         "gaps": [["pods", 1000, 5000, name]], "running": [[0, 0], [10, 3]], "judged": {},

@@ -36,16 +36,20 @@
       while (whole.every((text) => text[first] === whole[0][first])) first += 1;
       const from = Math.max(3, first - 2);
       places.forEach((place, n) => {
-        const head = `${whole[n].slice(0, 2)}…`, tail = whole[n].slice(from);
+        const head = `${whole[n].slice(0, 2)}…`, tail = whole[n].slice(from, from + 253);
         drawn[place] = g.measureText(head + tail).width <= room ? head + tail : head + begun(g, tail, room - g.measureText(head).width);
       });
     }
     return drawn;
   };
   const begun = (g, text, room) => {
-    let size = text.length;
-    while (size > 1 && g.measureText(`${text.slice(0, size)}…`).width > room) size -= 1;
-    return `${text.slice(0, size)}…`;
+    // A name may have any length, and is drawn anew with each frame: halved, and not one by one.
+    let low = 1, high = Math.min(text.length, 253);
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      if (g.measureText(`${text.slice(0, middle)}…`).width <= room) low = middle; else high = middle - 1;
+    }
+    return `${text.slice(0, low)}…`;
   };
   const paint = () => {
     queued = false;
