@@ -7,15 +7,14 @@ the last look of a stream that is not watched, and what a gap leaves is a hole.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from itertools import accumulate, islice
 from typing import NamedTuple
 
 from msgspec import Struct, field
 
 from tracekit.base.kube.timestamps import format_rfc3339
+from tracekit.base.spans import Spans
 
 
 class Scope(NamedTuple):
@@ -114,22 +113,19 @@ class _Seen:
 
     def __init__(self, spans: Iterable[Span]) -> None:
         self._spans = sorted(spans, key=lambda span: span.from_ns)
-        self._begins = [span.from_ns for span in self._spans]
-        #: The latest end of so many spans and all before.
-        self._latest = list(accumulate((span.until_ns for span in self._spans), max))
-        self.first_ns = self._begins[0] if self._begins else None
+        self._by_time = Spans((span.from_ns, span.until_ns) for span in self._spans)
+        self.first_ns = self._spans[0].from_ns if self._spans else None
         self.watched = any(not span.is_look for span in self._spans)
 
     def last(self, before_ns: int) -> int | None:
         """The last time, not after that one, within a span or at its end."""
-        begun = bisect_right(self._begins, before_ns)
-        return min(self._latest[begun - 1], before_ns) if begun else None
+        end_ns = self._by_time.end_by(before_ns)
+        return None if end_ns is None else min(end_ns, before_ns)
 
     def within(self, from_ns: int, until_ns: int) -> Iterator[Span]:
         """The spans that reach into that time, in the order in which they begin."""
-        first = bisect_left(self._latest, from_ns)
-        last = bisect_right(self._begins, until_ns)
-        return (s for s in islice(self._spans, first, last) if s.until_ns >= from_ns)
+        near = (self._spans[place] for place in self._by_time.near(from_ns, until_ns))
+        return (span for span in near if span.until_ns >= from_ns)
 
 
 class Coverage(Struct, frozen=True, dict=True):

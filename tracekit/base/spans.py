@@ -27,6 +27,11 @@ class Spans:
         first = bisect_left(self._most_until, from_ns)
         return range(first, max(first, bisect_right(self._least_from, until_ns)))
 
+    def end_by(self, at_ns: int) -> int | None:
+        """The latest end of those that begin by then, if they are in order; None if none does."""
+        begun = bisect_right(self._least_from, at_ns)
+        return self._most_until[begun - 1] if begun else None
+
     def last_before(self, at_ns: int) -> int:
         """The last place of one that begins before a time; -1 if none does."""
         return bisect_left(self._least_from, at_ns) - 1
