@@ -188,7 +188,7 @@ class Engine:
 
         None: it explains none, or the record contradicts it as a whole.
         """
-        held, engine = HeldBack(None), self._by(era)
+        held, engine = HeldBack(Kept(DiffReport(0), ())), self._by(era)
         if not self._by(replace(era, search_all=True)).may_explain(places):
             return None
         if engine.misfit is not None:

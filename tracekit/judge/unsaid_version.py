@@ -91,8 +91,8 @@ def doubted(judgement: Judgement, era: Era, other: Era | None) -> Judgement:
 class HeldBack:
     """Passes judgements on but for the divergences, which wait until all are known."""
 
-    def __init__(self, sink: Sink | None) -> None:
-        """`sink`: where the others go; None: nowhere."""
+    def __init__(self, sink: Sink) -> None:
+        """`sink`: where the others go."""
         self._sink = sink
         #: Whether the record as a whole contradicts the rules.
         self.is_misfit = False
@@ -106,40 +106,36 @@ class HeldBack:
 
     def release(self, become: Callable[[Judgement], Judgement]) -> None:
         """Pass on what waits, as what it has become."""
-        if self._sink is not None:
-            for before, after in self._held:
-                if before is None:
-                    self._sink.take(become(after))
-                else:
-                    self._sink.change(before, become(after))
+        for before, after in self._held:
+            if before is None:
+                self._sink.take(become(after))
+            else:
+                self._sink.change(before, become(after))
         self._held = []
 
     def misfit(self, why: str) -> None:
         """Pass it on."""
         self.is_misfit = True
-        if self._sink is not None:
-            self._sink.misfit(why)
+        self._sink.misfit(why)
 
     def job(self, job: tuple[str, str]) -> None:
         """Pass it on."""
-        if self._sink is not None:
-            self._sink.job(job)
+        self._sink.job(job)
 
     def take(self, judgement: Judgement) -> None:
         """Hold a divergence back, pass anything else on."""
         if judgement.divergent:
             self._held.append((None, judgement))
-        elif self._sink is not None:
+        else:
             self._sink.take(judgement)
 
     def take_rows(self, rows: pa.Table) -> None:
         """Pass rows on: there is no divergence among them."""
-        if self._sink is not None:
-            self._sink.take_rows(rows)
+        self._sink.take_rows(rows)
 
     def again(self, jobs: Collection[tuple[str, str]]) -> Collection[tuple[str, str]]:
         """Let go of what will come again."""
-        wanted = self._sink.again(jobs) if self._sink is not None else jobs
+        wanted = self._sink.again(jobs)
         self._held = [
             (before, after)
             for before, after in self._held
@@ -153,5 +149,5 @@ class HeldBack:
             self.take(after)
         elif after.divergent:
             self._held.append((before, after))
-        elif self._sink is not None:
+        else:
             self._sink.change(before, after)
