@@ -85,14 +85,7 @@ class Credentials:
 
     def clean(self, text: str) -> str:
         """Give the text with a stand-in for each credential in it, however it is spelt."""
-        if self._pattern is None:
-            return text
-        flat, places = _flat(text)
-        kept: list[str] = []
-        end = 0
-        for found in self._pattern.finditer(flat):
-            kept += text[end : places[found.start()]], STAND_IN
-            end = places[found.end()]
+        kept, end = self._without(text, len(text))
         return text if not kept else "".join((*kept, text[end:]))
 
     def clean_start(self, text: str, chars: int) -> str:
@@ -102,15 +95,21 @@ class Credentials:
         """
         # Escapes spell a character in up to so many; who nests them deeper hides it on purpose.
         reach = chars + _ESCAPED_CHARS * max(map(len, self._known), default=0)
-        flat, places = _flat(text[:reach])
+        kept, end = self._without(text[:reach], chars)
+        return "".join((*kept, text[end : max(end, chars)]))
+
+    def _without(self, text: str, before: int) -> tuple[list[str], int]:
+        """Give the text to the end of its last credential that begins before a place, and that."""
         kept: list[str] = []
         end = 0
-        for found in self._pattern.finditer(flat) if self._pattern is not None else ():
-            if places[found.start()] >= chars:
-                break
-            kept += text[end : places[found.start()]], STAND_IN
-            end = places[found.end()]
-        return "".join((*kept, text[end : max(end, chars)]))
+        if self._pattern is not None:
+            flat, places = _flat(text)
+            for found in self._pattern.finditer(flat):
+                if places[found.start()] >= before:
+                    break
+                kept += text[end : places[found.start()]], STAND_IN
+                end = places[found.end()]
+        return kept, end
 
     def cleaned_bytes(self, text: bytes) -> bytes:
         """Do the same for UTF-8 text; what is not UTF-8 is left as it is otherwise."""

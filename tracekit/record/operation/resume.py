@@ -21,9 +21,10 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tracekit.base.numbers import whole_number
 from tracekit.record.container_logs.logs import STREAM as LOG_STREAM
 from tracekit.record.server.kinds import StreamSpec
-from tracekit.record.streams.positions import ResumePoint, revision_number
+from tracekit.record.streams.positions import ResumePoint
 from tracekit.trace.format.segments import Segment
 from tracekit.trace.reading.reader import TraceReader
 
@@ -203,7 +204,7 @@ def _plain_rows(table: pa.Table, *, have_parts: bool) -> Iterator[_Row]:
             revision = about.resourceVersion
             if kind in _BOUND_TYPES:
                 revision, part = body.resourceVersion, body.namespace
-            rv = None if revision is None else revision_number(revision)
+            rv = whole_number(revision)
             yield _Row(seq, stream, kind, recv_ns, bool(synthesized), rv, about.uid, part)
 
 

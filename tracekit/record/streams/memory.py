@@ -6,9 +6,10 @@ and the only one whose price counts. The others are looked up.
 
 from __future__ import annotations
 
+from tracekit.base.numbers import whole_number
 from tracekit.record.streams.frames import Frame
 from tracekit.record.streams.live_objects import KnownObjects
-from tracekit.record.streams.positions import RecentFrames, ResumePoint, is_older, revision_number
+from tracekit.record.streams.positions import RecentFrames, ResumePoint, is_older
 
 
 class StreamMemory:
@@ -30,13 +31,13 @@ class StreamMemory:
 
     def met(self, revision: str) -> None:
         """Note a revision of a list, a bookmark or an object."""
-        number = revision_number(revision)
+        number = whole_number(revision)
         if number is not None and number > self._newest:
             self._newest = number
 
     def is_news(self, frame: Frame) -> bool:
         """Tell whether a frame is beyond all that was met; then it must be given to `keep_news`."""
-        number = revision_number(frame.resource_version)
+        number = whole_number(frame.resource_version)
         if number is None or number <= self._newest:
             return False
         self._newest = number

@@ -22,16 +22,11 @@ class ResumePoint(Struct, frozen=True, kw_only=True):
     objects: dict[str, tuple[str, bytes]]
 
 
-def revision_number(revision: str) -> int | None:
-    """The revision as a number, if it is one that fits 64 bits."""
-    return whole_number(revision)
-
-
 def is_older(left: str, right: str | None) -> bool:
     """True when both are numbers and `left` is the smaller one."""
     if right is None:
         return False
-    left_number, right_number = revision_number(left), revision_number(right)
+    left_number, right_number = whole_number(left), whole_number(right)
     return left_number is not None and right_number is not None and left_number < right_number
 
 

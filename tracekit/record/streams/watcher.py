@@ -20,6 +20,7 @@ import orjson
 
 from tracekit.base.coverage import scope_document
 from tracekit.base.errors import ClusterError
+from tracekit.base.numbers import whole_number
 from tracekit.record.failures import (
     BadFrame,
     Gone,
@@ -35,7 +36,7 @@ from tracekit.record.server.transport import ApiClient, WatchResponse
 from tracekit.record.streams.frames import Frame, parse_frame
 from tracekit.record.streams.memory import StreamMemory
 from tracekit.record.streams.pages import Turning, page_of
-from tracekit.record.streams.positions import ResumePoint, is_older, revision_number
+from tracekit.record.streams.positions import ResumePoint, is_older
 from tracekit.record.streams.sink import GapRow, Outbox, Sink, SinkClosedError
 from tracekit.record.streams.status import StreamState, StreamStatus
 from tracekit.record.streams.watermark import Horizon
@@ -158,7 +159,7 @@ class Watcher:
 
     def behind_ns(self, now_ns: int) -> int:
         """Tell for how long, at most, the server has had what is not here yet."""
-        position = revision_number(self._position) if self._position is not None else None
+        position = whole_number(self._position)
         found = 0 if position is None else self._horizon.behind_ns(position, now_ns)
         if position is None or not self.is_up(now_ns):
             found = max(found, now_ns - (self.status.last_byte_ns or self._began_ns))
@@ -464,7 +465,7 @@ class Watcher:
 
     def _saw(self, recv_ns: int) -> None:
         """Tell the others how far the server has got."""
-        revision = revision_number(self._position) if self._position is not None else None
+        revision = whole_number(self._position)
         if revision is not None:
             self._horizon.saw(revision, recv_ns)
 
