@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from tracekit.answers.remedies import of_queue
 from tracekit.answers.words import clock, shortened
+from tracekit.base.kube.timestamps import parse_rfc3339
 
 #: A check in this state holds nothing back.
 _READY: Final = "Ready"
@@ -112,7 +114,8 @@ def _of_quota(reserved: Condition | None, evicted: Condition | None, look: str) 
         f"has reserved no quota for it{put_off}",
         f"condition QuotaReserved{_said(reserved)}{again}",
         reserved.since_ns,
-        _remedy(f"{reserved.message} {evicted.message if again and evicted else ''}", look),
+        of_queue(f"{reserved.message} {evicted.message if again and evicted else ''}")
+        or f"`{look}` says more.",
     )
 
 
@@ -123,40 +126,15 @@ def _said(condition: Condition | None) -> str:
     return f": {words}" if words else ""
 
 
-#: What stands in a message of Kueue, and what helps then; the first that fits.
-_REMEDIES: Final = (
-    (("maximum capacity", "exceeds the maximum"),
-     "It asks for more than its ClusterQueue can ever give: ask for less, or raise nominalQuota."),
-    (("unavailable in ClusterQueue",),
-     "Give the ClusterQueue a resource group with that resource, or do not ask for it."),
-    (("PodsReady",),
-     "Look why its pods do not become ready in time; else raise waitForPodsReady.timeout."),
-    (("unused quota", "insufficient quota"),
-     "It waits for its turn: end what holds the quota, or raise nominalQuota or borrowing."),
-    (("topology",), "No domain of the topology has room for it: free nodes, or ask for less."),
-    (("untolerated taint", "node affinity", "nodeSelector"),
-     "Let the pods tolerate the flavor's taint, or select a flavor's nodes."),
-    (("LocalQueue",),
-     ("Create or start the LocalQueue that the label kueue.x-k8s.io/queue-name names, or correct "
-      "that label: of a suspended Job it may be changed.")),
-    (("ClusterQueue",), "Create, mend or start the ClusterQueue: kubectl describe clusterqueue."),
-)  # fmt: skip
-
-
-def _remedy(message: str, look: str) -> str:
-    found = next((todo for words, todo in _REMEDIES if any(w in message for w in words)), "")
-    return found or f"`{look}` says more."
-
-
-def admission_of(obj: Mapping[str, Any], times: Any) -> Admission:
-    """What a Workload says, as its JSON has it; `times` reads RFC 3339, Unix ns or None."""
+def admission_of(obj: Mapping[str, Any]) -> Admission:
+    """What a Workload says, as its JSON has it."""
     meta, spec, status = (_map(obj.get(part)) for part in ("metadata", "spec", "status"))
     conditions = {
         str(found.get("type")): Condition(
             found.get("status") == "True",
             str(found.get("reason") or ""),
             str(found.get("message") or ""),
-            times(str(found.get("lastTransitionTime") or "")),
+            parse_rfc3339(str(found.get("lastTransitionTime") or "")),
         )
         for found in map(_map, _list(status.get("conditions")))
     }

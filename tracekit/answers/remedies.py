@@ -189,6 +189,31 @@ def of_refusal(reason: str, message: str) -> str:
     )
 
 
+#: Of Kueue's message on a Workload that has no quota.
+_QUEUE: Final[_Table] = (
+    (("maximum capacity", "exceeds the maximum"),
+     "It asks for more than its ClusterQueue can ever give: ask for less, or raise nominalQuota."),
+    (("unavailable in ClusterQueue",),
+     "Give the ClusterQueue a resource group with that resource, or do not ask for it."),
+    (("PodsReady",),
+     "Look why its pods do not become ready in time; else raise waitForPodsReady.timeout."),
+    (("unused quota", "insufficient quota"),
+     "It waits for its turn: end what holds the quota, or raise nominalQuota or borrowing."),
+    (("topology",), "No domain of the topology has room for it: free nodes, or ask for less."),
+    (("untolerated taint", "node affinity", "nodeSelector"),
+     "Let the pods tolerate the flavor's taint, or select a flavor's nodes."),
+    (("LocalQueue",),
+     ("Create or start the LocalQueue that the label kueue.x-k8s.io/queue-name names, or correct "
+      "that label: of a suspended Job it may be changed.")),
+    (("ClusterQueue",), "Create, mend or start the ClusterQueue: kubectl describe clusterqueue."),
+)  # fmt: skip
+
+
+def of_queue(message: str) -> str | None:
+    """What gives a Workload its quota that Kueue says that of; None where nobody knows."""
+    return _first(_QUEUE, message)
+
+
 def of_pull(message: str) -> str:
     """What lets an image come whose pull ends with that."""
     return _first(_PULL, message) or "Check the image's name, its tag and the pull secret."

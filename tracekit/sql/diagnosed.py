@@ -30,7 +30,6 @@ from tracekit.base.coverage import Coverage
 from tracekit.base.cron import Generation
 from tracekit.base.errors import TracekitError
 from tracekit.base.kube.printed.model import Shown, ShownEvent
-from tracekit.base.kube.timestamps import parse_rfc3339
 from tracekit.check.verdict import Judgement
 from tracekit.judge.verdict_table import ORDER
 from tracekit.sql.computed import coverage_of_source, era_of
@@ -160,7 +159,7 @@ def _admissions(session: Session) -> dict[str, Admission]:
         except ValueError:
             continue
         if row["owner_uid"] and isinstance(document, dict):
-            found[row["owner_uid"]] = admission_of(document, parse_rfc3339)
+            found[row["owner_uid"]] = admission_of(document)
     return found
 
 
