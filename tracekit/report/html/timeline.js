@@ -15,15 +15,18 @@
     return g;
   };
   // The first of some texts that has room, else the last, cut in its middle.
+  // The largest size of a text that has room: a name may have any length, and each frame draws it.
+  const sizeIn = (g, kept, low, high, room) => {
+    while (low < high) { const middle = (low + high + 1) >> 1; if (g.measureText(kept(middle)).width <= room) low = middle; else high = middle - 1; }
+    return low;
+  };
   const fitted = (g, texts, room) => {
     for (const one of texts) if (g.measureText(one).width <= room) return one;
     const text = texts[texts.length - 1];
     // The end stays: names that are made up differ in it.
     const kept = (size) => `${text.slice(0, Math.ceil(size * 0.4))}…${text.slice(text.length - Math.floor(size * 0.6))}`;
-    let low = 0, high = text.length - 1;
-    while (low < high) { const middle = (low + high + 1) >> 1; if (g.measureText(kept(middle)).width <= room) low = middle; else high = middle - 1; }
     // What is left of a word of one to three letters goes, too.
-    return kept(low).replace(/(.)-[^-/ ]{1,2}…/, "$1…").replace(/…[^-/ ]{1,3}-/, "…-");
+    return kept(sizeIn(g, kept, 0, text.length - 1, room)).replace(/(.)-[^-/ ]{1,2}…/, "$1…").replace(/…[^-/ ]{1,3}-/, "…-");
   };
   // Two names in sight that would look the same are cut where they differ.
   const distinct = (g, entries, room) => {
@@ -43,13 +46,8 @@
     return drawn;
   };
   const begun = (g, text, room) => {
-    // A name may have any length, and is drawn anew with each frame: halved, and not one by one.
-    let low = 1, high = Math.min(text.length, 253);
-    while (low < high) {
-      const middle = Math.ceil((low + high) / 2);
-      if (g.measureText(`${text.slice(0, middle)}…`).width <= room) low = middle; else high = middle - 1;
-    }
-    return `${text.slice(0, low)}…`;
+    const kept = (size) => `${text.slice(0, size)}…`;
+    return kept(sizeIn(g, kept, 1, Math.min(text.length, 253), room));
   };
   const paint = () => {
     queued = false;
