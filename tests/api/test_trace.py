@@ -32,7 +32,8 @@ def test_the_account_tells_what_was_waited_for(trace) -> None:
 def test_a_second_question_reads_the_rows_of_its_own_job_alone(trace, monkeypatch) -> None:
     """What is about every Job (leases, namespaces, the coverage) is read once, and kept.
 
-    Events of its pods and refused calls for them name no Job: those are read of its namespace.
+    Events of its pods, refused calls for them and Kueue's Workloads name no Job: those are read of
+    its namespace.
     """
     trace.explain("t-backoff-limit/recovers")
     asked = []
@@ -49,6 +50,7 @@ def test_a_second_question_reads_the_rows_of_its_own_job_alone(trace, monkeypatc
     assert sorted(no_job, key=str) == [
         (("events",), None),
         (("jobs",), ("CALL",)),
+        (("workloads",), None),
         (None, ("GAP",)),
     ]
 

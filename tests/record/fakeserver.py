@@ -97,6 +97,8 @@ class FakeServer:
         self.bookmark_every_s = bookmark_every_s
         self.token = "token-0"  # noqa: S105
         self.requests: list[str] = []
+        #: Resources of which a request was answered 503, being unavailable.
+        self.refused: set[str] = set()
         self.headers: list[dict[str, str]] = []
         self.hits = 0
         self._stop = threading.Event()
@@ -241,6 +243,7 @@ class FakeServer:
         if resource in self.forbidden:
             return self._status(connection, 403, f"{resource} is forbidden")
         if resource in self.unavailable and query.get("limit") != "1":
+            self.refused.add(resource)
             return self._status(connection, 503, f"{resource} are not served", "Retry-After: 0\r\n")
         if resource == "events" and body:
             return self._create_event(connection, str(namespace), orjson.loads(body), query)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,30 +25,50 @@ _SPEC = {
 }  # fmt: skip
 
 
-def _record(tmp_path: Path, unavailable: frozenset[str], *words: str, until_s: float = 9.0) -> int:
-    """The exit status of a record of a Job whose status counts a pod that was never there."""
+def _record(tmp_path: Path, unavailable: frozenset[str], *words: str, served: bool = False) -> int:
+    """The exit status of a record of a Job whose status counts a pod that was never there.
+
+    The Job is made once Jobs are followed. With `served` the streams that are not available are
+    served once one of them was refused.
+    """
     cluster = FakeCluster()
     cluster.create("namespaces", name="ns")
     cluster.create("leases", name="kube-controller-manager", namespace="kube-system")
     server = FakeServer(cluster, bookmark_every_s=0.2, unavailable=unavailable)
+    over = threading.Event()
+
+    def until(happened: Callable[[], bool]) -> None:
+        while not over.is_set() and not happened():
+            time.sleep(0.01)
+
+    def jobs_are_followed() -> bool:
+        # A watch that begins with a list (sendInitialEvents) is not answered by this server.
+        return any(
+            "/jobs?" in asked and "watch=" in asked and "sendInitialEvents" not in asked
+            for asked in server.requests
+        )
 
     def work() -> None:
+        until(jobs_are_followed)
         uid = cluster.create("jobs", spec=_SPEC, status={})
         cluster.modify("jobs", uid, status={"active": 1, "ready": 1})
 
     def serve() -> None:
+        until(lambda: bool(server.refused))
         server.unavailable = frozenset()
 
-    timers = [threading.Timer(0.2, work), threading.Timer(until_s, serve)]
-    for timer in timers:
-        timer.start()
+    threads = [threading.Thread(target=work)]
+    if served:
+        threads.append(threading.Thread(target=serve))
+    for thread in threads:
+        thread.start()
     try:
-        status = record(tmp_path, server, "-A", *words)
-        timers[0].join()
+        return record(tmp_path, server, "-A", *words)
     finally:
-        timers[1].cancel()
+        over.set()
+        for thread in threads:
+            thread.join()
         server.close()
-    return status
 
 
 def _json(capsys, *arguments: str) -> tuple[int, Any]:
@@ -64,7 +86,7 @@ def _verdicts(capsys, trace: str) -> tuple[int, Counter[str]]:
 
 
 def test_pods_that_are_seen_tell_that_a_status_is_wrong(tmp_path: Path, capsys) -> None:
-    assert _record(tmp_path, frozenset()) == 0
+    assert _record(tmp_path, frozenset(), "--duration", "2s") == 0
     trace = str(tmp_path / "trace")
     _, said = _json(capsys, "info", trace)
     assert said["gaps"] == []
@@ -73,7 +95,9 @@ def test_pods_that_are_seen_tell_that_a_status_is_wrong(tmp_path: Path, capsys) 
 
 
 def test_pods_that_answer_503_are_a_hole_and_prove_nothing(tmp_path: Path, capsys) -> None:
-    assert _record(tmp_path, frozenset({"pods"})) == 1  # a stream was dead at the end
+    assert (
+        _record(tmp_path, frozenset({"pods"}), "--duration", "2s") == 1
+    )  # a stream was dead at the end
     trace = str(tmp_path / "trace")
     _, said = _json(capsys, "info", trace)
     (gap,) = said["gaps"]
@@ -90,7 +114,7 @@ def test_pods_that_answer_503_are_a_hole_and_prove_nothing(tmp_path: Path, capsy
 def test_a_gap_reaches_to_the_end_of_the_first_list(tmp_path: Path) -> None:
     # The first pause after a refusal is 0.8 s to 1.6 s.
     words = ("--duration", "2.5s")
-    assert _record(tmp_path, frozenset({"pods"}), *words, until_s=0.3) == 0
+    assert _record(tmp_path, frozenset({"pods"}), *words, served=True) == 0
     reader = TraceReader(tmp_path / "trace")
     (gap,) = reader.gaps()
     (watched,) = [span for span in coverage_of(reader).spans if span.stream == "pods"]

@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 import click
+import pyarrow.compute as pc
 
 from tracekit.answers.findings.diagnosis import wanted_selector
 from tracekit.base.errors import UsageError
@@ -63,8 +64,9 @@ OUTCOMES = ("Complete", "Failed", "Running", "Pending", "Suspended", "Deleted")
 )
 @click.option(
     "--outcome",
+    multiple=True,
     type=click.Choice(OUTCOMES, case_sensitive=False),
-    help="Only Jobs that ended (or stood at the end) like this.",
+    help="Only Jobs that ended (or stood at the end) like this; may be given several times.",
 )
 @click.option(
     "--cronjob", metavar="NAME", help="Only Jobs of this CronJob.", shell_complete=complete_cronjob
@@ -109,9 +111,9 @@ def jobs(
         f"labels AS _labels, {_columns(output, len(session.sources))} FROM jobs "
         f"WHERE {_lived(range_within(session.end_ns, **times))} ORDER BY {order}"
     )
-    rows = session.matching(
-        rows, _namespace=namespace, _outcome=options["outcome"], _cronjob=cronjob
-    )
+    rows = session.matching(rows, _namespace=namespace, _cronjob=cronjob)
+    if wanted := options["outcome"]:
+        rows = rows.filter(pc.field("_outcome").isin(wanted))
     if selector is not None:
         labels = [dict(found or ()) for found in rows["_labels"].to_pylist()]
         rows = rows.filter([selector_matches(selector, found) for found in labels])
