@@ -60,10 +60,11 @@ def _was_counted(history: History, revision: Revision[PodView]) -> bool:
     """Whether the controller counted the pod with or without the finalizer that it lost here.
 
     Who adopts a pod gives it a new one: what is counted from then on was counted with that. From a
-    pod that runs nothing makes a sync take it off, though it may count the pod as it deletes it.
+    pod that has not ended nothing makes a sync take it off before its count, though it may count
+    the pod as it deletes it.
     """
     uid = revision.view.uid
-    if revision.previous is not None and revision.previous.view.active:
+    if revision.previous is not None and not revision.previous.view.terminal:
         return False
     given = (
         pod.rv
