@@ -28,3 +28,11 @@ def test_no_blank_is_left_to_fill_in(session_of, name: str) -> None:  # noqa: F8
             assert words[2] == "a trace"
             target = finding.cases[0].target
             assert words[1] == "timeline" or f"{target.namespace}/{target.name}" in words
+
+
+def test_a_time_of_a_command_is_a_whole_second(session_of) -> None:  # noqa: F811
+    findings = diagnosis_of(session_of("v1.36.3-troubles")).findings(Wanted(None))
+    asked = [words for finding in findings for words in commands(finding, "t")]
+    times = [word for words in asked if words[1] == "timeline" for word in words if "T" in word]
+    assert times
+    assert not [at for at in times if "." in at]

@@ -7,7 +7,7 @@ from typing import Final
 
 from tracekit.answers.model import Case, Finding
 from tracekit.base.escaping import for_shell
-from tracekit.base.kube.timestamps import format_rfc3339
+from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
 
 #: Kinds whose name a command takes for NAME.
 _NAMED = ("Job", "CronJob", "Pod")
@@ -40,9 +40,10 @@ def commands(finding: Finding, trace: str) -> list[list[str]]:
         if case.actor is not None:
             found.append(["tracekit", "who", trace, "--object", key])
     elif finding.from_ns:
-        # Nothing of its own to be told of: what happened around it.
-        times = (format_rfc3339(at_ns) for at_ns in (finding.from_ns, finding.until_ns))
-        asked = zip(("--from", "--to"), times, strict=True)
+        # Nothing of its own to be told of: what happened around it, to whole seconds.
+        until_ns = finding.until_ns and -(-finding.until_ns // NS_PER_S) * NS_PER_S
+        times = (finding.from_ns // NS_PER_S * NS_PER_S, until_ns)
+        asked = zip(("--from", "--to"), map(format_rfc3339, times), strict=True)
         words = [word for option, at in asked if at is not None for word in (option, at)]
         found.append(["tracekit", "timeline", trace, *words])
     return found

@@ -48,6 +48,8 @@
   const cardsOf = (id) => D.findings.filter((finding) => finding.id === id && !finding.cause);
   // What follows from another finding stands below it.
   const follows = (finding, place) => finding.cause && D.findings.slice(0, place).some((other) => other.id === finding.cause);
+  // What advice puts between backticks is to be typed.
+  const typed = (text) => text.split("`").map((part, at) => at % 2 ? el("code", {}, part) : part);
   // A list that is cut says so.
   const firstOf = (items) => {
     const list = el("ul", { class: items.length > SHOWN + 1 ? "cut" : "" }, ...items);
@@ -67,7 +69,7 @@
       el("summary", {}, el("span", { class: "severity" }, finding.severity), el("span", { class: "id" }, finding.id), el("span", { class: "text" }, finding.text), finding.from === null ? null : el("span", { class: "since" }, "since ", el("time", { datetime: rfc(finding.from), title: both(finding.from) }, iso(finding.from).slice(0, 19)))),
       ...firstOf(cases),
       finding.actors.length ? el("p", { class: "by" }, el("b", {}, "By: "), finding.actors.join(", ")) : null,
-      el("p", { class: "do" }, el("b", {}, "What to do: "), finding.do, " ",
+      el("p", { class: "do" }, el("b", {}, "What to do: "), ...typed(finding.do), " ",
         el("button", { type: "button", onclick: () => { location.hash = `finding=${place}`; } }, "show on the timeline"), " ",
         finding.url ? el("a", { href: finding.url, rel: "noreferrer noopener", target: "_blank" }, `kubernetes/kubernetes#${finding.thread}`) : null),
       el("p", { class: "links" }, ...finding.commands.map((words) => command(...words.slice(1)))));
