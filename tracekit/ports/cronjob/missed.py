@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from tracekit.base.cron.parser import CronPanicError, CronSpecError, parse
+from tracekit.base.cron.parser import CronPanicError, CronSpecError, Generation, parse
 from tracekit.base.cron.zones import UTC, Zone
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.versions.constants import CRON_MISSED_RUNS_MAX, CRON_TIMER_PAD_NS
@@ -66,20 +66,20 @@ def parse_schedule(cron_job: CronJobView, era: CronJobEra) -> Schedule:
     Raises:
         ScheduleError: With the library's text, a panic's from 1.35 on as the guard words it.
     """
-    return parse_text(effective_spec(cron_job, era), era)
+    return _parsed(effective_spec(cron_job, era), era.generation, era.guards_panic)
 
 
 @lru_cache(1024)
-def parse_text(text: str, era: CronJobEra) -> Schedule:
+def _parsed(text: str, generation: Generation, guards_panic: bool) -> Schedule:
     """Parse what the library gets; each text once.
 
     Raises:
         ScheduleError: As `parse_schedule`.
     """
     try:
-        return parse(text, era.generation)
+        return parse(text, generation)
     except CronPanicError as error:
-        text = f"invalid schedule format: {error}" if era.guards_panic else f"panic: {error}"
+        text = f"invalid schedule format: {error}" if guards_panic else f"panic: {error}"
         raise ScheduleError(text) from None
     except CronSpecError as error:
         raise ScheduleError(str(error)) from None
