@@ -70,7 +70,9 @@ def defaults_of(
         if value is None and _fits(option, tables.get(name)):
             value = tables[name]
         if value is not None and option.name is not None:
-            found[option.name] = value
+            # What may be given several times is a list, of one where it is one word.
+            alone = option.multiple and not isinstance(value, list)
+            found[option.name] = [value] if alone else value
     return found
 
 

@@ -52,6 +52,21 @@ def test_a_verbs_table_wins_over_the_rest_and_the_command_line_over_all(
     assert run("jobs", trace, "-o", "table")[1].startswith("JOB ")
 
 
+@pytest.mark.parametrize("outcomes", ["'Running'", "['failed', 'Running']"])
+def test_what_may_be_given_several_times_is_a_word_or_a_list(
+    run,  # noqa: F811
+    trace_path,  # noqa: F811
+    config,
+    outcomes: str,
+) -> None:
+    config(f"[jobs]\noutcome = {outcomes}\n")
+    wanted = outcomes.strip("[]").replace("'", "").split(", ")
+    asked = [word for outcome in wanted for word in ("--outcome", outcome)]
+    trace = trace_path(NAME)
+    every = run("jobs", trace, "-o", "csv", "--outcome", "Complete")
+    assert run("jobs", trace, "-o", "csv") == run("jobs", trace, "-o", "csv", *asked) != every
+
+
 def test_a_default_for_all_is_no_place_to_write(run, trace_path, config, tmp_path) -> None:  # noqa: F811
     config('output = "json"\n')
     assert "Missing" not in run("compact", trace_path(NAME), "-o", tmp_path / "small")[2]
