@@ -28,6 +28,9 @@ UID = "batch.kubernetes.io/controller-uid"
 RUNNING = {"running": {"startedAt": "2026-05-04T09:01:00Z"}}
 PROXY = {"containers": [{"name": "main", "image": "i:1"}, {"name": "proxy", "image": "p:1"}]}
 ON_FAILURE = {"restartPolicy": "OnFailure"}
+LIMITED = {
+    "containers": [{"name": "main", "image": "i:1", "resources": {"limits": {"memory": "64Mi"}}}]
+}
 
 
 def at(clock: str) -> str:
@@ -157,7 +160,7 @@ def asked_of_failures() -> dict[str, Asked]:
         "KEP-3329": Asked(
             (by_policy, pod("Failed", container("main", ended(42)))),
             ("TK410", "matching FailJob rule at index 0")),
-        "KEP-3850": Asked((by_index,), ("TK410", "failed indexes: 1,3 of 4", "-l job-name=work")),
+        "KEP-3850": Asked((by_index,), ("TK410", "failed indexes: 1,3 of 4", "kubectl logs -n", "-l job-name=work --prefix")),
         "an init container that fails": Asked(
             (failed(), pod("Failed", container("main", waiting("PodInitializing")),
                            initContainerStatuses=[container("init-db", ended(3))])),
@@ -169,6 +172,12 @@ def asked_of_failures() -> dict[str, Asked]:
         "SIGKILL without OOMKilled": Asked(
             (failed(), pod("Failed", container("main", ended(137)))),
             ("exit code 137 (SIGKILL)", "SIGKILL without OOMKilled"), ("limits.memory",)),
+        "SIGSEGV": Asked(
+            (failed(), pod("Failed", container("main", ended(139)))),
+            ("exit code 139 (SIGSEGV)", "a fault of the program"), ("Spare", "retries")),
+        "SIGBUS": Asked(
+            (failed(), pod("Failed", container("main", ended(135)))),
+            ("exit code 135 (SIGBUS)", "shared memory")),
         "a command that the image lacks": Asked(
             (failed(), pod("Failed", container("main", ended(127)))),
             ("exit code 127 (a shell's code for a command that is not found)", ".command"),
@@ -405,10 +414,18 @@ ASKED = {
         ("TK405", "webhook cannot be called", "Repair what serves the webhook"), ("quota",)),
     "airflow, OOM in place": Asked(
         (job(), pod("Running", container("main", waiting("CrashLoopBackOff"), 5,
-                                         ended(137, "OOMKilled")), spec=ON_FAILURE)),
+                                         ended(137, "OOMKilled")), spec=ON_FAILURE | LIMITED)),
         ("TK429", "OOMKilled", "Raise resources.limits.memory")),
     "airflow, OOM": Asked(
-        (failed(), pod("Failed", container("main", ended(137, "OOMKilled")))), ("TK402", "OOMKilled")),
+        (failed(), pod("Failed", container("main", ended(137, "OOMKilled")), spec=LIMITED)),
+        ("TK402", "OOMKilled", "limits.memory 64Mi", "Raise resources.limits.memory")),
+    "OOM without a limit": Asked(
+        (failed(), pod("Failed", container("main", ended(137, "OOMKilled")))),
+        ("TK402", "no limit of its own", "resources.requests.memory"), ("Raise",)),
+    "OOM in place without a limit": Asked(
+        (job(), pod("Running", container("main", waiting("CrashLoopBackOff"), 5,
+                                         ended(137, "OOMKilled")), spec=ON_FAILURE)),
+        ("TK429", "OOMKilled", "resources.requests.memory"), ("Raise",)),
     "parallelism 0": Asked((job({"parallelism": 0}, NO_PODS),), ("TK438", "parallelism is 0")),
     "invalid image name": Asked(
         (job(), pod("Pending", container("main", waiting("InvalidImageName", "invalid reference")))),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 _Table = tuple[tuple[tuple[str, ...], str], ...]
@@ -217,6 +217,53 @@ def of_queue(message: str) -> str | None:
 def of_pull(message: str) -> str:
     """What lets an image come whose pull ends with that."""
     return _first(_PULL, message) or "Check the image's name, its tag and the pull secret."
+
+
+#: A container that was killed for its memory, which has a limit.
+MORE_MEMORY: Final = "Raise resources.limits.memory, or let the work need less."
+#: One that has none: what ran out is the node's memory, or that of all of the pod.
+_NODE_MEMORY: Final = (
+    "It has no memory limit of its own, so its node, or its pod as a whole, had no memory left: "
+    "ask for what it needs (resources.requests.memory), so that it runs where there is room, or "
+    "let the work need less."
+)
+
+
+def of_memory(limit: str | None) -> str:
+    """What helps a container that was killed for its memory, with that limit or none."""
+    return MORE_MEMORY if limit is not None else _NODE_MEMORY
+
+
+_NO_COMMAND: Final = (
+    "See that the image has what .command and .args name, executable and in its PATH, and scripts "
+    "the right line ends and interpreter."
+)
+#: What an exit code tells by convention; from 129 on it is 128 and the number of a signal.
+_BY_EXIT: Final = {
+    126: _NO_COMMAND,
+    127: _NO_COMMAND,
+    132: "SIGILL: the processor of its node lacks an instruction that the image uses: build it for "
+    "less, or select nodes that have it (nodeAffinity).",
+    134: "SIGABRT: the program ended itself (a failed assertion, an allocator, a runtime without "
+    "memory): its last lines say why.",
+    135: "SIGBUS: often shared memory that is full: mount an emptyDir with medium Memory for it; "
+    "or a mapped file that became shorter.",
+    136: "SIGFPE: the program divided by zero: see its input.",
+    137: "SIGKILL without OOMKilled: see who ended it (Events Killing, Preempted, Evicted; the "
+    "node's kernel log for a child process); a grace period that was too short ends so.",
+    139: "SIGSEGV: a fault of the program or of a library that it loads, not of the cluster: run "
+    "it again with core dumps or a debugger, and see whether the image fits its node (another "
+    "processor, another C library).",
+    141: "SIGPIPE: what read its output went away first; in a shell `set -o pipefail` tells it.",
+    143: "SIGTERM: see who asked the pod to end (its Events, the audit log); a program that ends "
+    "well on SIGTERM has exit code 0.",
+}
+
+
+def of_exits(codes: Collection[int]) -> str | None:
+    """What to look for where containers ended with these codes; None where they tell nothing."""
+    found = {_BY_EXIT.get(code) for code in codes}
+    return found.pop() if len(found) == 1 else None
 
 
 def of_start(message: str) -> str | None:

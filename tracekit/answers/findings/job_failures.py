@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from tracekit.answers.endings import (
-    SHELL_CODES,
     Cause,
     Ending,
     coded,
     ending_of,
     init_failure,
     left_message,
+    memory_limit,
 )
 from tracekit.answers.findings.cut_short import deleted_before, deleted_by
 from tracekit.answers.findings.evictors import taken_by
@@ -22,7 +22,14 @@ from tracekit.answers.findings.pulls import PULL, unpulled, unpulled_case
 from tracekit.answers.findings.refused_pods import REFUSED, refused_case, refused_since
 from tracekit.answers.harm import FAILS
 from tracekit.answers.model import Case, Rule, Severity
-from tracekit.answers.remedies import PROBE_ADVICE, of_refusal, of_start
+from tracekit.answers.remedies import (
+    MORE_MEMORY,
+    PROBE_ADVICE,
+    of_exits,
+    of_memory,
+    of_refusal,
+    of_start,
+)
 from tracekit.answers.trace_model import Facts, Job, Pod, Row, State
 from tracekit.answers.words import clock, counted, named, shortened
 from tracekit.base.kube.timestamps import parse_rfc3339
@@ -52,7 +59,7 @@ OOM = Rule(
     "The Job has the condition Failed, and a terminated container of its pods has the reason "
     "OOMKilled.",
     "None known.",
-    "Raise resources.limits.memory, or let the work need less.", rank=17, losses=FAILS,
+    MORE_MEMORY, rank=17, losses=FAILS,
 )  # fmt: skip
 EVICTED = Rule(
     "TK403", "failed: its pods were evicted", Severity.WARNING,
@@ -365,6 +372,11 @@ def _one_after_the_other(pods: list[Pod]) -> bool:
     return any(pod.created_ns > first_end_ns for pod in pods)
 
 
+def _first_oom(pods: list[Pod]) -> tuple[Pod, str] | None:
+    """The first container that was killed for its memory, with its pod."""
+    return next(((pod, str(c["name"])) for pod in pods for c in _oom(pod)), None)
+
+
 def _oom(pod: Pod) -> Iterator[Row]:
     for state in pod.states:
         for container in state.row["containers"] or ():
@@ -431,18 +443,12 @@ def _said(job: Job, rule: Rule, pods: list[Pod]) -> str:
     if rule is OTHERWISE and not pods:
         return "; no pod of it was seen: how they ended is not known"
     if rule is OOM:
-        found = next((c for p in pods for c in _oom(p)), None)
-        return "" if found is None else f"; container {found['name']}{_limit(job, found['name'])}"
-    return ""
-
-
-def _limit(job: Job, container: str) -> str:
-    """The memory that a container may use, by the Job's template."""
-    spec = (job.spec.get("template") or {}).get("spec") or {}
-    for found in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
-        if found.get("name") == container:
-            memory = ((found.get("resources") or {}).get("limits") or {}).get("memory")
-            return " (no limit of its own)" if memory is None else f" (limits.memory {memory})"
+        found = _first_oom(pods)
+        if found is None:
+            return ""
+        memory = memory_limit(*found)
+        limit = "no limit of its own" if memory is None else f"limits.memory {memory}"
+        return f"; container {found[1]} ({limit})"
     return ""
 
 
@@ -490,31 +496,35 @@ def _todo(job: Job, rule: Rule, pods: list[Pod]) -> str | None:
         return _after_exits(job, rule, pods, never=never)
     if rule is EVICTED:
         return _against_disruption(pods, never=never)
+    if rule is OOM and (killed := _first_oom(pods)) is not None:
+        return of_memory(memory_limit(*killed))
     if rule is POLICY and "Index" in str((job.failure or {}).get("reason")):
-        return (
-            f"Read the logs of their pods: kubectl get pods -n {job.namespace} "
-            f"-l job-name={job.name}"
-        )
-    if rule is OTHERWISE and pods and deleted_before(job, pods):
+        logs = f"kubectl logs -n {job.namespace} -l job-name={job.name} --prefix --tail=20"
+        return _GONE if _are_gone(job, pods) else f"Read the logs of their pods: {logs}"
+    return _otherwise(job, pods, never=never) if rule is OTHERWISE else None
+
+
+def _otherwise(job: Job, pods: list[Pod], *, never: bool) -> str | None:
+    if pods and deleted_before(job, pods):
         return (
             "See who deletes its pods: an audit log tells (`tracekit import audit`). They have no "
             "DisruptionTarget, which drains and taints leave; raise backoffLimit if it must go on."
         )
-    if rule is OTHERWISE and not pods:
+    if not pods:
         keep = "" if never else " restartPolicy Never keeps failed pods; OnFailure's are deleted."
         return f"Keep logs outside the pods, which went before anybody looked.{keep}"
     return None
 
 
-def _logs(job: Job, pods: list[Pod]) -> str:
-    """What to do about the logs of some pods of a Job, by whether one of them is left."""
+def _are_gone(job: Job, pods: list[Pod]) -> bool:
+    """Whether none of the pods that show a failure is left, and so no log."""
     # With OnFailure the pod that restarts is deleted before it is Failed.
     shown = pods or [pod for pod in job.pods if pod.phase != "Succeeded"]
-    return _GONE if shown and all(pod.gone_ns is not None for pod in shown) else _LOGS
+    return bool(shown) and all(pod.gone_ns is not None for pod in shown)
 
 
 def _after_exits(job: Job, rule: Rule, pods: list[Pod], *, never: bool) -> str:
-    logs = _logs(job, pods)
+    logs = _GONE if _are_gone(job, pods) else _LOGS
     codes = {p.exit["exit_code"] for p in pods if p.exit is not None and p.ended_alone}
     inits = [(p, c) for p in pods if (c := init_failure(p)) is not None]
     if inits and not codes:
@@ -523,21 +533,8 @@ def _after_exits(job: Job, rule: Rule, pods: list[Pod], *, never: bool) -> str:
             "Read the log of its init container, as long as it is there: kubectl logs -n "
             f"{job.namespace} {pod.name} -c {container['name']}"
         )
-    if codes == {_SIGKILL}:
-        return (
-            "SIGKILL without OOMKilled: see who ended it (Events Killing, Preempted, Evicted; the "
-            "node's kernel log for a child process); a grace period that was too short ends so."
-        )
-    if codes == {_SIGTERM}:
-        return (
-            "SIGTERM: see who asked the pod to end (its Events, the audit log); a program that "
-            "ends well on SIGTERM has exit code 0."
-        )
-    if codes and codes <= SHELL_CODES.keys():
-        return (
-            "See that the image has what .command and .args name, executable and in its PATH, and "
-            f"scripts the right line ends and interpreter. {logs}"
-        )
+    if (meant := of_exits(codes)) is not None:
+        return f"{meant} {logs}"
     if rule is EXITED or not never or job.spec.get("podFailurePolicy") or not codes - {0}:
         return logs  # it has a policy already, or validation would refuse it
     return f"{_SPARE_RETRIES} {logs}"

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from tracekit.answers.endings import left_by
+from tracekit.answers.endings import left_by, memory_limit
 from tracekit.answers.findings.controllers import FINALIZER_LEFT
 from tracekit.answers.findings.job_failures import failure_rule
 from tracekit.answers.findings.refused_edits import EDIT_REFUSED, refused_edits
 from tracekit.answers.harm import HOLDS, NO_HARM
 from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.parts import RuleGroup
-from tracekit.answers.remedies import PROBE_ADVICE, of_kubelet, of_start
+from tracekit.answers.remedies import PROBE_ADVICE, of_kubelet, of_memory, of_start
 from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod
 from tracekit.answers.waits import PodWait, Wait, held_by
 from tracekit.answers.words import agreed, agreeing, clock, counted, named, shortened
@@ -293,7 +293,7 @@ def _failing(facts: Facts, job: Job, found: list[PodWait]) -> Case:
         job.cronjob,
         evidence={"pod": first.pod.name, "container": first.container,
                   "restarts": first.restarts, "exit_code": first.exit_code},
-        todo="Raise resources.limits.memory, or let the work need less."
+        todo=of_memory(memory_limit(first.pod, first.container))
         if first.ended == "OOMKilled"
         else PROBE_ADVICE
         if killed
