@@ -223,6 +223,20 @@ def asked_of_waits() -> dict[str, Asked]:
             (job(), pod("Pending", container("main", waiting("ImagePullBackOff", "Back-off"))),
              event("Pod", "Failed", "Failed to pull image: toomanyrequests")),
             ("toomanyrequests", "limits pulls")),
+        "a pull secret that is missing": Asked(
+            (job(), pod("Pending", container("main", waiting("ImagePullBackOff", "Back-off"))),
+             event("Pod", "FailedToRetrieveImagePullSecret",
+                   "Unable to retrieve some image pull secrets (regcred, other); attempting to "
+                   "pull the image may not succeed.")),
+            ("TK404", "no imagePullSecret regcred, other in app", "Create regcred, other in")),
+        "a tag that is missing, and a pull secret": Asked(
+            (job(), pod("Pending", container("main", waiting("ImagePullBackOff",
+                                                             "i:1: manifest unknown"))),
+             event("Pod", "FailedToRetrieveImagePullSecret",
+                   "Unable to retrieve some image pull secrets (regcred); attempting to pull the "
+                   "image may not succeed.")),
+            ("TK404", "no imagePullSecret regcred", "Correct the image's name or tag"),
+            ("Create regcred",)),
         "a key is missing": Asked(
             (job(), pod("Pending", container("main", waiting("CreateContainerConfigError",
                                                              "couldn't find key a in Secret b")))),

@@ -63,6 +63,11 @@ _START: Final[_Table] = (
     (("Cannot allocate memory", "cannot allocate memory"),
      "Raise resources.limits.memory: the process could not even be begun with that."),
 )  # fmt: skip
+#: Of an image that the registry does not give to who asks.
+_UNREAD: Final = (
+    "Give the pod or its ServiceAccount an imagePullSecret that may read it (or correct the "
+    "image's name: a registry says the same of images that it has not)."
+)
 #: Of the message of a container whose image does not come.
 _PULL: Final[_Table] = (
     (("pull policy of Never",),
@@ -70,8 +75,7 @@ _PULL: Final[_Table] = (
     (("toomanyrequests", "rate limit"),
      "The registry limits pulls: authenticate, use a mirror, or wait; the kubelet tries again."),
     (("unauthorized", "authentication required", "denied", "403 Forbidden", "401"),
-     ("Give the pod or its ServiceAccount an imagePullSecret that may read it (or correct the "
-     "image's name: a registry says the same of images that it has not).")),
+     _UNREAD),
     (("no match for platform", "no matching manifest", "exec format"),
      "Build the image for the node's architecture, or select nodes by kubernetes.io/arch."),
     (("not found", "manifest unknown", "does not exist"), "Correct the image's name or tag."),
@@ -214,9 +218,15 @@ def of_queue(message: str) -> str | None:
     return _first(_QUEUE, message)
 
 
-def of_pull(message: str) -> str:
-    """What lets an image come whose pull ends with that."""
-    return _first(_PULL, message) or "Check the image's name, its tag and the pull secret."
+def of_pull(message: str, secrets: str | None = None) -> str:
+    """What lets an image come whose pull ends with that, where those pull secrets are missing."""
+    found = _first(_PULL, message)
+    if secrets is not None and found in (None, _UNREAD):
+        return (
+            f"Create {secrets} in the pod's namespace (kubectl create secret docker-registry), or "
+            "correct imagePullSecrets of the pod or of its ServiceAccount."
+        )
+    return found or "Check the image's name, its tag and the pull secret."
 
 
 #: A container that was killed for its memory, which has a limit.

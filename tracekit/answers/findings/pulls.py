@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -24,6 +25,11 @@ PULL = Rule(
     "Check the image's name, its tag and the pull secret.",
     rank=16, losses=FAILS_OR_HOLDS,
 )  # fmt: skip
+
+
+#: Of the kubelet's Event FailedToRetrieveImagePullSecret: the names of the secrets that it lacks.
+#: Upstream: pkg/kubelet/kubelet_pods.go (getPullSecretsForPod).
+_LACKED: Final = re.compile(r"image pull secrets \(([^()]+)\)")
 
 
 class Unpulled(Struct, frozen=True):
@@ -56,7 +62,8 @@ def unpulled_case(facts: Facts, job: Job, found: Unpulled, until_ns: int) -> Cas
     """The case of a Job with what `unpulled` found."""
     name, container, reason = found.pod.name, found.container, found.reason
     message = _registry_says(facts, found.pod) or _kubelet_says(facts, found)
-    image = _image_of(job, container)
+    image, lacked = _image_of(job, container), _lacked(facts, found.pod)
+    of_secrets = "" if lacked is None else f"; no imagePullSecret {lacked} in {job.namespace}"
     what = {
         "InvalidImageName": f"its image's name is not valid: {image}",
         "ErrImageNeverPull": f"its image {image} is not on the node, and it may not pull it",
@@ -68,12 +75,12 @@ def unpulled_case(facts: Facts, job: Job, found: Unpulled, until_ns: int) -> Cas
         found.pod.created_ns,
         until_ns,
         f"container {container} of {name} waited from {clock(found.pod.created_ns)} on, never ran "
-        f"({reason}; that never counts toward backoffLimit)"
+        f"({reason}; that never counts toward backoffLimit){of_secrets}"
         + (f": {shortened(message)}" if message else ""),
         job.cronjob,
         evidence={"pod": name, "container": container, "image": image, "reason": reason,
-                  "message": message or None},
-        todo=of_pull(f"{reason} {message}"),
+                  "message": message or None, "secrets_missing": lacked},
+        todo=of_pull(f"{reason} {message}", lacked),
     )  # fmt: skip
 
 
@@ -93,6 +100,15 @@ def _registry_says(facts: Facts, pod: Pod) -> str:
         and str(event.row["message"] or "").startswith(("Failed to pull", "Failed to inspect"))
     ]
     return said[-1] if said else ""
+
+
+def _lacked(facts: Facts, pod: Pod) -> str | None:
+    """Names of the imagePullSecrets that the kubelet did not find, as it lists them."""
+    for event in reversed(facts.events_of_pod(pod)):
+        if event.row["reason"] == "FailedToRetrieveImagePullSecret":
+            found = _LACKED.search(str(event.row["message"] or ""))
+            return None if found is None else found[1]
+    return None
 
 
 def _image_of(job: Job, container: str) -> str | None:
