@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from tests.attack.answers import run
 from tests.support.traces import TRACES, json_lines
 
-NAME = "v1.36.3-twins"
+NAME = "v1.36.3-restart"
 NAMESPACES = 2
 #: Numbers at all edges, then what is no number, and times and schedules that are few people's.
 NUMBERS: list[Any] = [
@@ -45,7 +45,7 @@ VERBS = (
     ("replay", "--diff", "-o", "json"), ("diagnose",), ("diagnose", "-o", "sarif"),
     ("diagnose", "-o", "junit"), ("diagnose", "-o", "json"), ("diagnose", "-o", "markdown"),
     ("jobs",), ("jobs", "-o", "json"), ("jobs", "-o", "wide"), ("explain", "JOB"),
-    ("explain", "JOB", "-o", "json"),
+    ("explain", "JOB", "-o", "json"), ("explain", "CRONJOB"),
     ("report", "-o", "OUT"), ("export", "--format", "otlp"), ("export", "--format", "chrome"),
     ("export", "--format", "csv"), ("export", "--format", "jsonl"),
     ("export", "--format", "perfetto", "-o", "OUT"), ("sql", "FROM jobs"),
@@ -72,11 +72,12 @@ def text() -> str:
 
 
 @cache
-def jobs() -> list[str]:
+def keys(resource: str) -> list[str]:
+    """The objects of a kind, as NAMESPACE/NAME."""
     return sorted({
-        f"{row['object']['metadata'].get('namespace')}/{row['object']['metadata'].get('name')}"
+        f"{row['object']['metadata']['namespace']}/{row['object']['metadata']['name']}"
         for row in json.loads(text())
-        if row["resource"] in ("jobs", "cronjobs") and "metadata" in row["object"]
+        if row["resource"] == resource and row["object"].get("metadata", {}).get("name")
     })  # fmt: skip
 
 
@@ -132,7 +133,9 @@ def asked(log_text: bytes, verbs: Sequence[tuple[str, ...]], job: int) -> Iterat
         code, _, said = run("import", "watch", str(folder / "watch.jsonl"), "-o", str(trace))
         yield ("import",), code, said
         for number, (verb, *given_words) in enumerate(verbs if trace.exists() else ()):
-            put = {"JOB": jobs()[job % len(jobs())], "OUT": str(folder / str(number))}
+            put = {"OUT": str(folder / str(number))}
+            for word, found in (("JOB", keys("jobs")), ("CRONJOB", keys("cronjobs"))):
+                put[word] = found[job % len(found)]
             words = [put.get(word, word) for word in given_words]
             code, _, said = run(*verb.split(), str(trace), *words)
             yield (verb, *words), code, said
