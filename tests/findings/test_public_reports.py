@@ -413,6 +413,16 @@ ASKED = {
         (failed(), disrupted("EvictionByEvictionAPI")), ("TK403", "EvictionByEvictionAPI", "09:06")),
     "kubernetes#107720, preemption": Asked(
         (failed(), disrupted("PreemptionByScheduler")), ("TK403", "PreemptionByScheduler")),
+    "preempted, and replaced": Asked(
+        (job(status={"failed": 1}), disrupted("PreemptionByScheduler"),
+         pod("Running", container("main", RUNNING), meta={"name": "work-b", "uid": "p-2"}),
+         event("Pod", "Preempted", "Preempted by pod 0f-1 on node n1")),
+        ("TK448", "gave way to pods of higher priority", "Preempted by pod 0f-1 on node n1",
+         "counts toward backoffLimit 6", "priorityClassName"), ("TK403",)),
+    "preempted, and nobody tells by whom": Asked(
+        (job(status={"failed": 1}), disrupted("PreemptionByScheduler"),
+         pod("Running", container("main", RUNNING), meta={"name": "work-b", "uid": "p-2"})),
+        ("TK448", "does not tell to which")),
     "AKS#477": Asked(
         (job(), pod("Pending", container("main", waiting("ContainerCreating"))),
          event("Pod", "FailedAttachVolume", "Multi-Attach error for volume pvc-1")),

@@ -18,6 +18,7 @@ from tracekit.answers.findings.deletions import HELD_NS, held, invalid_owner
 from tracekit.answers.findings.deletions import RULES as DELETION_RULES
 from tracekit.answers.findings.one_cause import by_index
 from tracekit.answers.findings.overruns import OVERRUN, TTL_LATE, overrun, ttl_overrun
+from tracekit.answers.findings.preempted import PREEMPTED, preempted
 from tracekit.answers.findings.uncounted import (
     LOOK_AT_ALL,
     UNCOUNTED,
@@ -97,7 +98,7 @@ RECREATED = Rule(
 )  # fmt: skip
 RULES = (
     *job_failures.RULES, *DELETION_RULES, NOT_BEGUN, UNCOUNTED, SUSPENDED, WAITING, COSTLY,
-    INDEX_FAILS, OUTLIVED, OVERRUN, TTL_LATE, RECREATED, VANISHED, CUT_SHORT,
+    INDEX_FAILS, OUTLIVED, OVERRUN, TTL_LATE, RECREATED, VANISHED, CUT_SHORT, PREEMPTED,
 )  # fmt: skip
 
 
@@ -138,6 +139,7 @@ def _of_jobs(facts: Facts) -> Iterator[Case]:
         yield from ttl_overrun(facts, job)
         yield from vanished(facts, job, None if failed is None else failed.rule)
         yield from cut_short(facts, job)
+        yield from preempted(facts, job)
     for jobs in by_name.values():
         yield from _recreated(jobs)
 

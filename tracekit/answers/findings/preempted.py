@@ -1,0 +1,76 @@
+"""TK448: pods of a Job that gave way to others, while the Job went on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from tracekit.answers.model import Case, Rule, Severity
+from tracekit.answers.trace_model import Facts, Job, Pod
+from tracekit.answers.words import clock, counted, named, shortened
+
+PREEMPTED = Rule(
+    "TK448", "pods that gave way to others", Severity.INFO,
+    "A pod of a Job that did not fail has the condition DisruptionTarget with the reason "
+    "PreemptionByScheduler, or its own reason is Preempting (the kubelet's, for a critical pod); "
+    "the Job is Complete or has another pod that lives.",
+    "None: the Job went on. What those pods had done is lost.",
+    "Give the template of the next Job a priorityClassName of a higher value.",
+    rank=63,
+)  # fmt: skip
+#: Upstream: pkg/scheduler/framework/preemption (the condition's), pkg/kubelet/preemption (its own).
+_REASONS: Final = ("PreemptionByScheduler", "Preempting")
+_HIGHER: Final = "Give the template of the next Job a priorityClassName of a higher value"
+_IGNORE: Final = (
+    ", or a podFailurePolicy that ignores DisruptionTarget: then it does not count toward "
+    "backoffLimit"
+)
+
+
+def preempted(facts: Facts, job: Job) -> Iterator[Case]:
+    """The case, if the Job is one; why a Job failed or has no pod is told elsewhere."""
+    pods = [pod for pod in job.pods if pod.disruption in _REASONS]
+    goes_on = any(pod.end is None and pod.deletion_ns is None for pod in job.pods)
+    if not pods or job.failure is not None or not (goes_on or job.ended_ns is not None):
+        return
+    since_ns = min(map(_since_ns, pods))
+    spec: Mapping[str, Any] = (job.spec.get("template") or {}).get("spec") or {}
+    policy = job.spec.get("podFailurePolicy")
+    counts = (
+        "" if policy else f"; each counts toward backoffLimit {job.spec.get('backoffLimit', 6)}"
+    )
+    priority = spec.get("priorityClassName") or "none"
+    by = _preemptor(facts, pods)
+    yield Case(
+        PREEMPTED,
+        job.target,
+        f"went on after {counted(len(pods), 'pod')} of it gave way to pods of higher priority",
+        since_ns,
+        max(map(_since_ns, pods)),
+        f"{named([pod.name for pod in pods])} ({pods[0].disruption}, {clock(since_ns)})"
+        + (f"; Event: {shortened(by)}" if by else "; the record does not tell to which")
+        + f"; its priorityClassName: {priority}{counts}",
+        job.cronjob,
+        evidence={"pods": [pod.name for pod in pods], "reason": pods[0].disruption, "by": by},
+        todo=_HIGHER
+        + (_IGNORE if not policy and spec.get("restartPolicy") == "Never" else "")
+        + ".",
+    )
+
+
+def _since_ns(pod: Pod) -> int:
+    shown = pod.last.true("DisruptionTarget")
+    return int((shown and shown["last_transition_ns"]) or pod.last.at_ns)
+
+
+def _preemptor(facts: Facts, pods: list[Pod]) -> str | None:
+    """The scheduler's or the kubelet's own words, of the first pod that has some."""
+    return next(
+        (
+            str(event.row["message"])
+            for pod in pods
+            for event in facts.events_of_pod(pod)
+            if event.row["reason"] in ("Preempted", "Preempting") and event.row["message"]
+        ),
+        None,
+    )
