@@ -6,6 +6,7 @@ Threads of kubernetes-sigs/kueue by number; conditions by upstream's apis and sc
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from tests.findings.test_public_reports import LOOK, SUSPENDED, Object, at, job
 from tests.findings.test_tracker_reports import first_screen
 from tracekit.api.trace import Trace
+from tracekit.sql.session import Session
 
 
 def condition(kind: str, reason: str, message: str, *, holds: bool = True) -> Object:
@@ -126,6 +128,16 @@ def test_what_is_said_first_and_by_explain(thread: str, tmp_path: Path) -> None:
     for text in (screen, " ".join(explained.split())):
         assert [words for words in says if words not in text and words[:2] != "TK"] == [], text
         assert [words for words in not_said if words in text] == [], text
+
+
+@pytest.mark.parametrize("thread", ["kueue#2391, no quota", "kueue#5129, kueue#8089"])
+def test_the_view_of_waits_says_the_same(thread: str, tmp_path: Path) -> None:
+    found, says, _ = ASKED[thread]
+    first_screen(tmp_path, "v1.33.4", listed(tmp_path, HELD, found))
+    with closing(Session([tmp_path / "trace"])) as session:
+        rows = session.table("SELECT * FROM waits WHERE kind = 'Job'").to_pylist()
+    told = " ".join(f"{r['finding']} {r['waits_for']}; {r['message']}; {r['advice']}" for r in rows)
+    assert [words for words in says if words not in told] == [], told
 
 
 def test_the_workload_of_its_jobset_counts(tmp_path: Path) -> None:
