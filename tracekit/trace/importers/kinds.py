@@ -16,7 +16,7 @@ import orjson
 from msgspec import Struct
 
 from tracekit.base.errors import TraceFormatError
-from tracekit.trace.format.model import Call, Gap
+from tracekit.trace.format.model import STREAM_KINDS, Call, Gap
 from tracekit.trace.importers.audit.importer import AuditReader
 from tracekit.trace.importers.audit.texts import is_csv
 from tracekit.trace.importers.audit.wrappers import unwrap
@@ -322,6 +322,24 @@ def flaw(source: LineSource) -> str:
         and not any(map(_is_json, sample.texts))
     ):
         return "has no whole JSON document: it is cut off or damaged, fetch it anew"
+    return _under_data(sample_of(source, DEEP_BYTES))
+
+
+def _under_data(sample: Sample) -> str:
+    """What is said of objects that lie under `data`, as Rancher's API and CloudEvents have them.
+
+    They are not read from there: such a list may be one page of many, and its absences no evidence.
+    """
+    for value in sample.values:
+        data = value.get("data")
+        for one in data if isinstance(data, list) else [data]:
+            if isinstance(one, dict) and one.get("kind") in STREAM_KINDS.values():
+                path = ".data[]" if isinstance(data, list) else ".data"
+                return (
+                    "has its objects under `data`, where they are not looked for: "
+                    f"`jq -c '{path}' FILE > objects.jsonl` takes them out, and "
+                    "`tracekit import objects.jsonl -o TRACE` imports them"
+                )
     return ""
 
 

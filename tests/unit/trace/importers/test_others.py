@@ -187,3 +187,21 @@ def test_nothing_that_is_known(tmp_path):
     path.write_text("hello\nworld\n")
     with pytest.raises(TraceFormatError, match="holds nothing that can be imported"):
         imported(tmp_path, path)
+
+
+@pytest.mark.parametrize("kind", [None, "kubectl"])
+@pytest.mark.parametrize(
+    ("wrapped", "path"),
+    [
+        (lambda items: {"type": "collection", "data": items}, ".data[]"),
+        (lambda items: {"specversion": "1.0", "type": "t", "data": items[0]}, ".data"),
+    ],
+)
+def test_objects_under_data_are_not_said_to_be_nothing(tmp_path, wrapped, path, kind):
+    """Rancher's lists and CloudEvents: the refusal says how to take the objects out."""
+    file = tmp_path / "x.json"
+    file.write_text(json.dumps(wrapped([job()])))
+    with pytest.raises(TraceFormatError) as raised:
+        imported(tmp_path, file, kind)
+    assert "has its objects under `data`" in str(raised.value)
+    assert f"jq -c '{path}' FILE" in str(raised.value)
