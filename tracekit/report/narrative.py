@@ -23,9 +23,9 @@ from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.base.kube.views import JobView, PodView
 from tracekit.base.numbers import whole_number
 from tracekit.base.time_input import TimeRange
+from tracekit.check.diff.collected import is_collected
 from tracekit.check.diff.job_verdicts import Place, place_of
 from tracekit.check.diff.judge import KeyJudgement
-from tracekit.check.diff.other_writers import COLLECTED
 from tracekit.check.diff.why import describe, describe_cut
 from tracekit.check.replay.history import (
     Actor,
@@ -526,7 +526,7 @@ def who_else(judgement: Judgement) -> str:
         return f"{judgement.controller}-controller"  # an Event names its source
     if judgement.verdict is Verdict.UNKNOWABLE:
         return "nobody knows who"
-    return "garbage-collector" if judgement.why in COLLECTED else "somebody else"
+    return "garbage-collector" if is_collected(judgement) else "somebody else"
 
 
 def not_seen(judgement: Judgement) -> str:

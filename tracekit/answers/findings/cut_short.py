@@ -13,7 +13,7 @@ from tracekit.answers.trace_model import Facts, Job, Pod, State
 from tracekit.answers.words import clock, counted, named
 from tracekit.base.kube.actors import controller_of
 from tracekit.base.kube.timestamps import NS_PER_S
-from tracekit.check.diff.cronjob import COLLECTED
+from tracekit.check.diff.collected import is_collected
 from tracekit.check.verdict import Judgement, Verdict
 
 CUT_SHORT = Rule(
@@ -109,7 +109,7 @@ def _deleter(facts: Facts, job: Job, going: State) -> _Deleter | None:
     if ending_ns is not None and ending_ns <= going.at_ns:
         why = "the namespace controller: its namespace is being deleted"
         return _Deleter(why, Evidence.STATUS, "See who deleted the namespace.")
-    if any(j.why in COLLECTED for j in _of_cronjob(facts, job)):
+    if any(map(is_collected, _of_cronjob(facts, job))):
         why = f"the garbage collector: its CronJob {job.cronjob} was deleted"
         return _Deleter(why, Evidence.RULES, "See who deleted the CronJob.")
     return _Deleter("", None)

@@ -20,6 +20,7 @@ from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.base.kube.views import JobView
 from tracekit.check.compare.fields import FieldDifference
 from tracekit.check.compare.job_body import job_body_differences
+from tracekit.check.diff.collected import CRONJOB_GOES, CRONJOB_GONE
 from tracekit.check.diff.cron_answers import Answers
 from tracekit.check.diff.cron_events import reported_events
 from tracekit.check.diff.cron_keys import CronJobKeys, CronReplay
@@ -67,12 +68,6 @@ CONTROLLER = "cronjob"
 _MANUAL = "cronjob.kubernetes.io/instantiate"
 #: A pass of the polling controller makes at most so many calls for one CronJob that starts nothing.
 _CALLS_PER_PASS = 4
-
-
-_OWNER_GONE = "its CronJob is gone: the garbage collector deletes the Job"
-_OWNER_GOES = "its CronJob is being deleted: the garbage collector deletes the Job"
-#: What is said of deletions of Jobs that the garbage collector makes.
-COLLECTED = frozenset({_OWNER_GONE, _OWNER_GOES})
 
 
 class CronJobsSummary(Struct, frozen=True):
@@ -215,9 +210,9 @@ class CronKeyJudge:
         if owner is None:
             return "the Job belongs to no CronJob any more"
         if live is None or live.view.uid != owner.uid:
-            return _OWNER_GONE
+            return CRONJOB_GONE
         if live.view.deleted_ns is not None:
-            return _OWNER_GOES
+            return CRONJOB_GOES
         if job.spec.ttl_s is not None and job.status.finished is not None:
             return "the Job has a ttlSecondsAfterFinished: the TTL controller deletes it"
         return (

@@ -14,6 +14,7 @@ from tracekit.base.kube.events import COMBINED, SPAM_BURST
 from tracekit.base.kube.field_managers import CONTROLLER_MANAGERS
 from tracekit.base.kube.timestamps import format_rfc3339
 from tracekit.base.kube.views import JobView, PodView
+from tracekit.check.diff.collected import JOB_GOES, JOB_GONE
 from tracekit.check.replay.history import (
     DELETED_POD,
     History,
@@ -191,12 +192,6 @@ def _not_among(entry: Manager, entries: Collection[Manager]) -> bool:
     )
 
 
-_JOB_GONE = "its Job is gone: the garbage collector deletes the pod"
-_JOB_GOES = "its Job is being deleted: the garbage collector deletes the pod"
-#: What is said of deletions that the garbage collector makes.
-COLLECTED = frozenset({_JOB_GONE, _JOB_GOES})
-
-
 def deletion_evidence(
     history: History, write: Write, *, events_recorded: bool, reported_again: bool
 ) -> str | None:
@@ -212,9 +207,9 @@ def deletion_evidence(
             return f"the pod has the condition DisruptionTarget ({condition.reason})"
     job = history.job_before(write.rv)
     if job is None or job.type == "DELETED":
-        return _JOB_GONE
+        return JOB_GONE
     if job.view.deleted_ns is not None:
-        return _JOB_GOES
+        return JOB_GOES
     if job.view.status.finished is not None:
         return "its Job has finished: the Job controller deletes nothing any more"
     if reported_again:
