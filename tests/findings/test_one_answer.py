@@ -10,7 +10,6 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-import tracekit
 from tests.findings.conftest import Traces
 from tests.findings.matrix import INCIDENTS, NAMES
 from tracekit.answers.findings.advice import advice, advice_of
@@ -101,32 +100,6 @@ def test_each_form_says_the_same(name: str, traces: Traces) -> None:
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in INCIDENTS])
 def test_each_form_says_the_same_of_every_trace(name: str, traces: Traces) -> None:
     hold(traces.path(name))
-
-
-#: Of so many Jobs of a trace each is asked about alone.
-_EXPLAINED = 8
-
-
-def hold_in_explain(path: Path) -> None:
-    """What `diagnose` says of a Job, `explain` says of it."""
-    with closing(Session([path])) as session:
-        findings = diagnose(facts_from(session))
-    # Worst first: what is asked about is of many kinds.
-    wanted: dict[str, set[tuple[str, str]]] = {}
-    for finding in findings:
-        for case in finding.cases:
-            if case.target.kind == "Job":
-                key = f"{case.target.namespace}/{case.target.name}"
-                wanted.setdefault(key, set()).add((finding.id, case.detail))
-    assert wanted
-    trace = tracekit.open(path)
-    for key, claims in [*wanted.items()][:: max(1, len(wanted) // _EXPLAINED)]:
-        found = trace.explain(key).findings
-        assert {(f["id"], one["detail"]) for f in found for one in f["evidence"]} >= claims, key
-
-
-def test_explain_says_the_same(traces: Traces) -> None:
-    hold_in_explain(traces.path("v1.36.3-troubles"))
 
 
 def test_json_is_json(traces: Traces) -> None:
