@@ -322,7 +322,9 @@ def flaw(source: LineSource) -> str:
         and not any(map(_is_json, sample.texts))
     ):
         return "has no whole JSON document: it is cut off or damaged, fetch it anew"
-    return _under_data(sample_of(source, DEEP_BYTES))
+    if sample.is_text and not sample.whole:
+        sample = sample_of(source, DEEP_BYTES)
+    return _under_data(sample) if b'"data"' in sample.head else ""
 
 
 def _under_data(sample: Sample) -> str:

@@ -17,6 +17,7 @@ from tracekit.base.kube.timestamps import format_rfc3339
 from tracekit.check.verdict import Verdict
 from tracekit.judge.judged import Judge, resolve_era
 from tracekit.trace.format.model import TraceHeader
+from tracekit.trace.importers import kinds
 from tracekit.trace.importers.run import ImportRequest, import_files
 from tracekit.trace.reading.reader import TraceReader
 
@@ -205,3 +206,14 @@ def test_objects_under_data_are_not_said_to_be_nothing(tmp_path, wrapped, path, 
         imported(tmp_path, file, kind)
     assert "has its objects under `data`" in str(raised.value)
     assert f"jq -c '{path}' FILE" in str(raised.value)
+
+
+def test_a_log_is_not_parsed_to_be_refused(tmp_path, monkeypatch):
+    """A bundle has thousands of logs of its pods: why each is left out costs no second reading."""
+    parsed = []
+    monkeypatch.setattr(kinds, "_under_data", lambda sample: parsed.append(sample) or "")
+    path = tmp_path / "pod.log"
+    path.write_text("level=info msg=done\n" * 30_000)
+    with pytest.raises(TraceFormatError, match="holds nothing that can be imported"):
+        imported(tmp_path, path)
+    assert not parsed
