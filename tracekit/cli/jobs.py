@@ -6,7 +6,6 @@ import sys
 from typing import Any
 
 import click
-import pyarrow.compute as pc
 
 from tracekit.answers.findings.diagnosis import wanted_selector
 from tracekit.base.errors import UsageError
@@ -111,9 +110,9 @@ def jobs(
         f"labels AS _labels, {_columns(output, len(session.sources))} FROM jobs "
         f"WHERE {_lived(range_within(session.end_ns, **times))} ORDER BY {order}"
     )
-    rows = session.matching(rows, _namespace=namespace, _cronjob=cronjob)
-    if wanted := options["outcome"]:
-        rows = rows.filter(pc.field("_outcome").isin(wanted))
+    rows = session.matching(
+        rows, _namespace=namespace, _outcome=options["outcome"], _cronjob=cronjob
+    )
     if selector is not None:
         labels = [dict(found or ()) for found in rows["_labels"].to_pylist()]
         rows = rows.filter([selector_matches(selector, found) for found in labels])

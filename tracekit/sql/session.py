@@ -248,13 +248,15 @@ class Session:
             yield from zip(*(column.to_pylist() for column in part.columns), strict=True)
 
     @staticmethod
-    def matching(rows: pa.Table, **wanted: str | None) -> pa.Table:
-        """The rows whose columns have the wanted values; None is not asked for."""
+    def matching(rows: pa.Table, **wanted: str | Sequence[str] | None) -> pa.Table:
+        """The rows whose columns have the wanted value, or one of them; None and () ask nothing."""
         import pyarrow.compute as pc  # noqa: PLC0415 - slow to import
 
         for name, value in wanted.items():
-            if value is not None:
-                rows = rows.filter(pc.equal(pc.utf8_lower(rows[name]), value.lower()))
+            if value not in (None, ()):
+                values = [value] if isinstance(value, str) else value
+                known = pa.array([one.lower() for one in values], pa.string())
+                rows = rows.filter(pc.is_in(pc.utf8_lower(rows[name]), known))
         return rows
 
     def _fetch(self, query: str, *, whole: bool = True) -> pa.Table:
