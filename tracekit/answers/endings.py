@@ -68,29 +68,31 @@ def ending_of(pod: Pod) -> Ending | None:
     return Ending(cause, reason, message, Evidence.STATUS)
 
 
-#: By convention of shells and runtimes 128 + n is the end by signal n (POSIX, signal.h).
-_SIGNALS = {130: "SIGINT", 131: "SIGQUIT", 132: "SIGILL", 134: "SIGABRT", 135: "SIGBUS",
-            136: "SIGFPE", 137: "SIGKILL", 139: "SIGSEGV", 141: "SIGPIPE",
-            143: "SIGTERM"}  # fmt: skip
-#: What a shell ends with that could not begin its command (POSIX, XCU 2.8.2).
-SHELL_CODES: Final = {126: "a shell's code for a command that is not executable",
-                      127: "a shell's code for a command that is not found"}  # fmt: skip
+#: By convention of shells and runtimes 128 + n is the end by signal n (POSIX, signal.h); below
+#: that, what a shell ends with that could not begin its command (POSIX, XCU 2.8.2).
+_CODES: Final = {126: "a shell's code for a command that is not executable",
+                 127: "a shell's code for a command that is not found",
+                 130: "SIGINT", 131: "SIGQUIT", 132: "SIGILL", 134: "SIGABRT", 135: "SIGBUS",
+                 136: "SIGFPE", 137: "SIGKILL", 139: "SIGSEGV", 141: "SIGPIPE",
+                 143: "SIGTERM"}  # fmt: skip
 
 
 def coded(exit_code: int) -> str:
     """An exit code, with what it stands for by convention: `137 (SIGKILL)`."""
-    meaning = _SIGNALS.get(exit_code) or SHELL_CODES.get(exit_code)
+    meaning = _CODES.get(exit_code)
     return str(exit_code) if meaning is None else f"{exit_code} ({meaning})"
+
+
+def containers_of(spec: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What the spec of a pod, or of a template, has of containers and init containers."""
+    return [c for kind in ("containers", "initContainers") for c in spec.get(kind) or ()]
 
 
 def memory_limit(pod: Pod, container: str) -> str | None:
     """How much memory a container of a pod may use, a LimitRange's default too; None: any."""
-    spec = pod.last.spec
-    for found in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
-        if found.get("name") == container:
-            memory = ((found.get("resources") or {}).get("limits") or {}).get("memory")
-            return None if memory is None else str(memory)
-    return None
+    found = next((c for c in containers_of(pod.last.spec) if c.get("name") == container), {})
+    memory = ((found.get("resources") or {}).get("limits") or {}).get("memory")
+    return None if memory is None else str(memory)
 
 
 def init_failure(pod: Pod) -> Mapping[str, Any] | None:

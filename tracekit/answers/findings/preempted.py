@@ -9,15 +9,6 @@ from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.trace_model import Facts, Job, Pod
 from tracekit.answers.words import clock, counted, named, shortened
 
-PREEMPTED = Rule(
-    "TK448", "pods that gave way to others", Severity.INFO,
-    "A pod of a Job that did not fail has the condition DisruptionTarget with the reason "
-    "PreemptionByScheduler, or its own reason is Preempting (the kubelet's, for a critical pod); "
-    "the Job is Complete or has another pod that lives.",
-    "None: the Job went on. What those pods had done is lost.",
-    "Give the template of the next Job a priorityClassName of a higher value.",
-    rank=63,
-)  # fmt: skip
 #: Upstream: pkg/scheduler/framework/preemption (the condition's), pkg/kubelet/preemption (its own).
 _REASONS: Final = ("PreemptionByScheduler", "Preempting")
 _HIGHER: Final = "Give the template of the next Job a priorityClassName of a higher value"
@@ -25,6 +16,14 @@ _IGNORE: Final = (
     ", or a podFailurePolicy that ignores DisruptionTarget: then it does not count toward "
     "backoffLimit"
 )
+PREEMPTED = Rule(
+    "TK448", "pods that gave way to others", Severity.INFO,
+    "A pod of a Job that did not fail has the condition DisruptionTarget with the reason "
+    "PreemptionByScheduler, or its own reason is Preempting (the kubelet's, for a critical pod); "
+    "the Job is Complete or has another pod that lives.",
+    "None: the Job went on. What those pods had done is lost.",
+    f"{_HIGHER}.", rank=63,
+)  # fmt: skip
 
 
 def preempted(facts: Facts, job: Job) -> Iterator[Case]:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from tracekit.answers.endings import containers_of
 from tracekit.answers.harm import FAILS_OR_HOLDS
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.remedies import of_pull
@@ -114,7 +115,7 @@ def _lacked(facts: Facts, pod: Pod) -> str | None:
 def _image_of(job: Job, container: str) -> str | None:
     """The image that the Job's template gives to that container, else to the first one."""
     spec: Mapping[str, Any] = (job.spec.get("template") or {}).get("spec") or {}
-    named = [c for kind in ("containers", "initContainers") for c in spec.get(kind) or ()]
+    named = containers_of(spec)
     mine = [c.get("image") for c in named if c.get("name") == container]
     return next((str(i) for i in mine if i), None) or next(
         (str(c["image"]) for c in named if c.get("image")), None
