@@ -446,6 +446,10 @@ ASKED = {
     "OOM without a limit": Asked(
         (failed(), pod("Failed", container("main", ended(137, "OOMKilled")))),
         ("TK402", "no limit of its own", "resources.requests.memory"), ("Raise",)),
+    "OOM, and nothing shows the limit": Asked(
+        (failed(), pod("Failed", container("main", ended(137, "OOMKilled")),
+                       spec={"containers": []})),
+        ("TK402", "container main do: Raise resources.limits.memory"), ("no limit",)),
     "OOM in place without a limit": Asked(
         (job(), pod("Running", container("main", waiting("CrashLoopBackOff"), 5,
                                          ended(137, "OOMKilled")), spec=ON_FAILURE)),

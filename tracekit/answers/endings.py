@@ -89,10 +89,14 @@ def containers_of(spec: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def memory_limit(pod: Pod, container: str) -> str | None:
-    """How much memory a container of a pod may use, a LimitRange's default too; None: any."""
-    found = next((c for c in containers_of(pod.last.spec) if c.get("name") == container), {})
-    memory = ((found.get("resources") or {}).get("limits") or {}).get("memory")
-    return None if memory is None else str(memory)
+    """How much memory a container of a pod may use, a LimitRange's default too.
+
+    "" where it has no limit; None where the record does not show what it may.
+    """
+    found = next((c for c in containers_of(pod.last.spec) if c.get("name") == container), None)
+    if found is None:
+        return None
+    return str(((found.get("resources") or {}).get("limits") or {}).get("memory") or "")
 
 
 def init_failure(pod: Pod) -> Mapping[str, Any] | None:

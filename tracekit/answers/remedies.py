@@ -240,8 +240,8 @@ _NODE_MEMORY: Final = (
 
 
 def of_memory(limit: str | None) -> str:
-    """What helps a container that was killed for its memory, with that limit or none."""
-    return MORE_MEMORY if limit is not None else _NODE_MEMORY
+    """What helps a container that was killed for its memory, by `endings.memory_limit`."""
+    return _NODE_MEMORY if limit == "" else MORE_MEMORY
 
 
 _NO_COMMAND: Final = (

@@ -447,8 +447,8 @@ def _said(job: Job, rule: Rule, pods: list[Pod]) -> str:
         if found is None:
             return ""
         memory = memory_limit(*found)
-        limit = "no limit of its own" if memory is None else f"limits.memory {memory}"
-        return f"; container {found[1]} ({limit})"
+        limit = f" (limits.memory {memory})" if memory else " (no limit of its own)"
+        return f"; container {found[1]}{'' if memory is None else limit}"
     return ""
 
 
