@@ -32,7 +32,7 @@ from tracekit.trace.importers.frames import (
 )
 from tracekit.trace.importers.looks import CLUSTER_WIDE, Look, Looks, look_of
 from tracekit.trace.importers.report import ImportResult
-from tracekit.trace.importers.sample import Sample, unstamped, without_klog_head
+from tracekit.trace.importers.sample import SAMPLE_BYTES, Sample, unstamped, without_klog_head
 from tracekit.trace.importers.shipped import events_in
 from tracekit.trace.importers.source import LineSource
 from tracekit.trace.importers.values import check_values
@@ -40,7 +40,6 @@ from tracekit.trace.importers.yamls import is_yaml, yaml_documents
 
 Raw = dict[str, Any]
 
-_HEAD_BYTES = 64 * 1024
 _WHOLE_BYTES = 4 * 1024 * 1024
 _TYPES = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"})
 _OF_SERVER = ("uid", "resourceVersion", "creationTimestamp")
@@ -49,6 +48,8 @@ MANIFESTS = (
     "objects that lack what a server sets (uid, resourceVersion, creationTimestamp): they are "
     "manifests, which say what should be and not what was, left out"
 )
+#: kubectl prints the kind of a list behind its items.
+CUT_LIST = "a list that ends before it names its kind: it is cut off, fetch it anew"
 
 
 class Stamps:
@@ -114,10 +115,10 @@ class KubectlLines:
         self._name = source.name
         self._unnamed = stream_named(source.name)
         self._collected_ns = source.collected_ns
-        if is_yaml(source.peek(_HEAD_BYTES)):
+        if is_yaml(source.peek(SAMPLE_BYTES)):
 
-            def broken(place: str) -> None:
-                self._result.problems[f"{source.name} is no YAML at {place}, left out"] += 1
+            def broken(what: str) -> None:
+                self._result.problems[f"{source.name} {what}, left out"] += 1
 
             for document in yaml_documents(source, broken):
                 yield from self._document(document, stamps)
@@ -162,9 +163,15 @@ class KubectlLines:
         if lists is None:
             self._result.shapes["object"] += 1
             yield from self._state(document, "", stamps)
-            return
+        elif "kind" in document:
+            yield from self._list(document, lists[0], stamps)
+        else:  # somebody has picked its items out of another
+            for item in filter(lambda item: isinstance(item, dict), document["items"]):
+                self._result.shapes["object"] += 1
+                yield from self._state(item, "", stamps)
+
+    def _list(self, document: Raw, items: dict[str, list[Raw]], stamps: Stamps) -> Iterator[bytes]:
         self._result.shapes["list"] += 1
-        items, _ = lists
         at_ns = self._time({"items": list(items.values())}, stamps)
         self._tell_left_out(document, items)
         for stream, given in items.items():
@@ -257,6 +264,9 @@ class KubectlLines:
             yield from listed(stream, (text for text, _ in found), None, at_ns, scope)
 
     def _state(self, obj: Raw, kind: str, stamps: Stamps) -> Iterator[bytes]:
+        if "kind" not in obj and "apiVersion" in obj and isinstance(obj.get("items"), list):
+            self._result.problems[CUT_LIST] += 1
+            return
         stream = stream_of(obj) if "kind" in obj else self._unnamed
         if stream is None:
             other = obj.get("kind")

@@ -11,7 +11,7 @@ import orjson
 
 from tracekit.trace.importers.containers import joined
 from tracekit.trace.importers.documents import closed, documents
-from tracekit.trace.importers.yamls import is_yaml
+from tracekit.trace.importers.yamls import blocks_in, is_yaml
 
 #: What of a file is looked at to tell its kind, and of one that it does not tell.
 SAMPLE_BYTES = 256 * 1024
@@ -72,7 +72,8 @@ class Sample:
     def fields(self) -> dict[str, set[str]]:
         """Of YAML the values of some fields of its documents and their items."""
         found: dict[str, set[str]] = {}
-        for name, value in _FIELD.findall(self.head) if self.is_yaml else ():
+        text = b"\n".join((self.head, *blocks_in(self.head))) if self.is_yaml else b""
+        for name, value in _FIELD.findall(text):
             found.setdefault(name.decode(), set()).add(value.strip(b"'\"").decode(errors="replace"))
         return found
 

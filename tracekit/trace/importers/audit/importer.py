@@ -98,8 +98,8 @@ class AuditReader:
         strange = cut = 0
         self._server = self._servers.setdefault(server_of(source.name), len(self._servers))
 
-        def broken(place: str) -> None:
-            self.result.problems[f"{source.name} is no YAML at {place}, left out"] += 1
+        def broken(what: str) -> None:
+            self.result.problems[f"{source.name} {what}, left out"] += 1
 
         for text in texts(source, broken, self._takes):
             try:

@@ -25,7 +25,7 @@ def texts(
 ) -> Iterator[bytes | dict[str, Any]]:
     """Each document of a file: as text, or as what was read of it.
 
-    `broken` is called with where a YAML document cannot be read. Lines that `taken` says it took
+    `broken` is called with what of YAML is left out. Lines that `taken` says it took
     are not handed out (`documents`).
     """
     head = source.peek(_HEAD_BYTES)
