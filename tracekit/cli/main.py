@@ -28,6 +28,7 @@ from tracekit.cli import imports
 from tracekit.cli.config import defaults_of
 from tracekit.cli.damage import damage_noted
 from tracekit.cli.messages import say, tell, tell_error
+from tracekit.cli.streams import say_what_can_be_said, stand_in_for_closed
 from tracekit.cli.usage import LazyGroup, Unsaid, Verb, sentence
 
 COULD_NOT_RUN = 2
@@ -240,6 +241,8 @@ def main(args: list[str] | None = None) -> None:
     the output went away (`| head`), as other tools say it that a broken pipe stops.
     """
     if args is None:  # the program, and nobody's notebook
+        stand_in_for_closed()
+        say_what_can_be_said()
         imports.take_effect()
         _keep_private()
     if importlib.util.find_spec("fcntl") is None:
@@ -251,12 +254,18 @@ def main(args: list[str] | None = None) -> None:
             sys.stdout.flush()
     except ReaderGoneError:
         status = READER_GONE
-        # What is left in the buffers has nowhere to go; Python would complain of it at its end.
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        for stream in (sys.__stdout__, sys.__stderr__):
-            if stream is not None:
-                os.dup2(nowhere, stream.fileno())
+        _drop_what_is_left()
+    except OSError:  # said by `_run`, or less than the error that it said
+        status = COULD_NOT_RUN
+        _drop_what_is_left()
     sys.exit(status)
+
+
+def _drop_what_is_left() -> None:
+    """What is left in the buffers has nowhere to go; Python would complain of it at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for number in (1, 2):
+        os.dup2(nowhere, number)
 
 
 def _keep_private() -> None:
@@ -281,6 +290,7 @@ def _run(args: list[str] | None) -> int:
             result = cli.main(
                 args=args, prog_name=_name(), complete_var=COMPLETE_VAR, standalone_mode=False
             )
+            sys.stdout.flush()  # a full disk behind it is an error like any other
     except (click.exceptions.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except click.ClickException as error:
