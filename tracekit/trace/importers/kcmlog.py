@@ -22,6 +22,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from tracekit.base.errors import TraceFormatError
 from tracekit.base.kube.timestamps import NS_PER_S, parse_rfc3339
 from tracekit.trace.format.model import STREAM_KINDS, Call, Origin
 from tracekit.trace.importers.containers import joined
+from tracekit.trace.importers.documents import documents
 from tracekit.trace.importers.observation import pack, unpack
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.sample import Sample, unstamped
@@ -48,6 +50,14 @@ _RUNTIME = re.compile(
     rb"^(\d{4}-\d\d-\d\dT\S+) (?:(?:stdout|stderr) F(?::\S+)? )?(?=[IWEF]\d{4} |\{)"
 )
 _POD = re.compile(rb"^\[pod/[^\]]+\] ")
+#: Before the line of a unit, as journalctl prints it, behind the time.
+_UNIT = re.compile(rb"^\S+ [\w.@-]+\[\d+\]: (?=[IWEF]\d{4} |\{)")
+_DOCKER = b'{"log":"'
+#: What a line begins with that is klog's, as text or as JSON.
+_HEAD = re.compile(
+    r"(?:\d{4}-\S+T\S+ (?:std(?:out|err) F )?)?(?:[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} |\{\"ts\":)"
+)
+_NESTED_MAX = 8
 _MESSAGE = re.compile(rb'^"((?:[^"\\]|\\.)*)" ?')
 _PAIR = re.compile(rb'([\w.-]+)=("(?:[^"\\]|\\.)*"|[^\s"]\S*)')
 _FLAG = re.compile(r'^FLAG: --([a-z-]+)="(.*)"$')
@@ -70,7 +80,7 @@ _MARKS = re.compile(
     rb"|\bevent\.go:\d+\] (?:\"Event occurred\" .*\bkind=\"|Event\(v1\.ObjectReference\{Kind:\")"
     rb"(?:Cron)?Job\""
 )
-_HEADS = re.compile(rb'(?:^|[ "])[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6}|"caller":"', re.MULTILINE)
+_HEADS = re.compile(rb'(?:^|[ "])[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6}|\\?"caller\\?":', re.MULTILINE)
 _STREAMS = {"Job": "jobs", "CronJob": "cronjobs"}
 #: By what the API server says the code of its answer; other refusals do not tell whether it wrote.
 _CODES = (
@@ -110,9 +120,7 @@ class KcmLogReader:
         """Take what a log tells of Jobs and CronJobs."""
         if Path(source.name).is_file():
             self._file = shlex.quote(source.name)
-        for text in joined(source.text_lines()):
-            if not text.strip():
-                continue
+        for text in _klog_lines(source):
             line = read_line(text, self._near_ns)
             if line is None:
                 self.result.problems["lines that are none of klog's, left out"] += 1
@@ -178,10 +186,47 @@ def is_kcm_log(sample: Sample) -> bool:
     if not sample.is_text or not _MARKS.search(sample.head) or not _HEADS.search(sample.head):
         return False
     lines = [line for line in sample.head.split(b"\n", 2 * _FIRST_LINES) if line.strip()]
-    first = lines[:_FIRST_LINES]
-    if first[0].strip() in (b"{", b"["):
-        return False  # a dump of a cluster, which may have such a log among its lists
+    if lines[0].strip() in (b"{", b"["):  # what a store answered is such a log
+        if any(map(_is_object, sample.values[:1])):
+            return False  # a dump of a cluster, which may have one among its lists
+        lines = sample.texts[:_FIRST_LINES]
+    first = list(islice((inner for line in lines for inner in klog_lines(line)), _FIRST_LINES))
     return 2 * sum(read_line(line, 0) is not None for line in first) > len(first)
+
+
+def _klog_lines(source: LineSource) -> Iterator[bytes]:
+    """All lines of a file that may be klog's."""
+    for _, text in documents(joined(source.text_lines()), source.name):
+        if text.strip():
+            yield from klog_lines(text)
+
+
+def klog_lines(text: bytes) -> Iterator[bytes]:
+    """The lines in a line or document: itself, or those in what ships or stores logs.
+
+    CloudWatch has them as `message`, Azure Monitor as `log` in `properties`; what a shipper calls
+    them tells nothing, what they begin with does. None is looked for in an object of the API.
+    """
+    if text.lstrip()[:1] not in (b"{", b"[") or text.startswith(_DOCKER):
+        yield text
+        return
+    found = list(_in_value(_json(text), 0))
+    yield from found or (text,)
+
+
+def _in_value(value: Any, depth: int) -> Iterator[bytes]:
+    if isinstance(value, str):
+        yield from (line.encode() for line in value.splitlines() if _HEAD.match(line))
+    elif depth < _NESTED_MAX and isinstance(value, list):
+        for item in value:
+            yield from _in_value(item, depth + 1)
+    elif depth < _NESTED_MAX and isinstance(value, dict) and not _is_object(value):
+        for item in value.values():
+            yield from _in_value(item, depth + 1)
+
+
+def _is_object(value: dict[str, Any]) -> bool:
+    return isinstance(value.get("apiVersion"), str) and isinstance(value.get("kind"), str)
 
 
 def beside_record(file: str) -> str:
@@ -193,7 +238,7 @@ def read_line(text: bytes, near_ns: int | None) -> Line | None:
     """A line of klog's; None if it is none. `near_ns`: a time of its year, Unix ns."""
     stamp_ns: int | None = None
     text = _POD.sub(b"", text.rstrip(b"\r\n"))
-    if text[:8] == b'{"log":"':
+    if text.startswith(_DOCKER):
         kept = _json(text) or {}
         stamp_ns = parse_rfc3339(str(kept.get("time")))
         text = str(kept.get("log")).rstrip("\n").encode()
@@ -202,7 +247,7 @@ def read_line(text: bytes, near_ns: int | None) -> Line | None:
         stamp_ns = parse_rfc3339(runtime.group(1).decode())
         text = text[runtime.end() :]
     else:
-        text = unstamped(text)[1]
+        text = _UNIT.sub(b"", unstamped(text)[1])
     if text[:1] == b"{":
         return _json_line(text)
     found = _KLOG.match(text)

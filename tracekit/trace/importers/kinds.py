@@ -120,6 +120,8 @@ def _is_audit(sample: Sample) -> bool:
         return False
     if sample.is_yaml:
         versions = sample.fields.get("apiVersion", set())
+        if not versions and b"auditID" in sample.head:  # what `aws --output yaml` prints
+            return True
         return "protoPayload" in sample.fields or any(map(_is_audit_version, versions))
     for text in sample.texts:
         try:

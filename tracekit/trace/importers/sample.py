@@ -25,7 +25,12 @@ _ISO = re.compile(
     re.DOTALL,
 )
 _TS = re.compile(rb"^([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?)\s(.*)$", re.DOTALL)
-_KLOG_HEAD = re.compile(rb"^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6}\s+\d+ [\w./-]+:\d+\] (?=\{)")
+#: What stands before JSON in a line: klog's head, what `kubectl -v=9` says of an answer, a stream
+#: of events over HTTP.
+_KLOG_HEAD = re.compile(
+    rb"^(?:[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6}\s+\d+ [\w./-]+:\d+\] (?:Response Body: )?"
+    rb"|data: )(?=\{)"
+)
 #: What is left of a line that CRI keeps whole, without its stamp.
 _CRI_HEAD = re.compile(rb"^std(?:out|err) F (?=[{IWEF])")
 _FIELD = re.compile(

@@ -10,9 +10,10 @@ from __future__ import annotations
 import bz2
 import codecs
 import lzma
+import re
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Protocol
@@ -50,6 +51,11 @@ _MARKS = (
 #: UTF-16 without a mark is told by so many bytes, every second of them zero and the others ASCII.
 _MARK_BYTES = 8
 _ASCII = b"\t\r\n" + bytes(range(0x20, 0x7F))
+#: What colours text in a terminal, or sets its title: `jq -C`, `script`. No JSON or YAML has it.
+_ESCAPES = re.compile(rb"\x1b(?:\[\?2004l\r|\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
+_ESCAPE_BYTES_MAX = 256
+#: Text that has none in so many bytes is not looked through for them.
+_LOOKED_AT = 64 * 1024
 #: What the strongest setting of xz takes to decompress is 65 MiB.
 _XZ_MEMORY_MAX = 128 * 1024 * 1024
 _DAMAGED = (zlib.error, lzma.LZMAError, zstandard.ZstdError)
@@ -317,12 +323,29 @@ def _decoded(chunks: Iterator[bytes]) -> Iterator[bytes]:
     mark, encoding = _marked(head)
     rest = chain((head[len(mark) :],), chunks) if head else chunks
     if encoding is None:
-        yield from rest
+        yield from _plain(rest) if b"\x1b" in head[:_LOOKED_AT] else rest
         return
     decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
     for chunk in rest:
         yield decoder.decode(chunk).encode()
     yield decoder.decode(b"", final=True).encode()
+
+
+def _plain(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The chunks without a terminal's escape sequences, where they are text."""
+    held: bytes | None = None
+    for chunk in chunks:
+        if held is None and b"\0" in chunk[:_LOOKED_AT]:
+            yield chunk
+            yield from chunks
+            return
+        text = (held or b"") + chunk
+        last = text.rfind(b"\x1b", max(0, len(text) - _ESCAPE_BYTES_MAX))
+        is_cut = last >= 0 and _ESCAPES.match(text, last) is None
+        held = text[last:] if is_cut else b""
+        yield _ESCAPES.sub(b"", text[:last] if is_cut else text)
+    if held:
+        yield held
 
 
 def _marked(head: bytes) -> tuple[bytes, str | None]:

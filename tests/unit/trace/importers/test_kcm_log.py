@@ -172,6 +172,33 @@ def test_every_wrapping_is_the_same_line(text: str, tmp_path: Path) -> None:
     assert kind.name == "kcm-log"
 
 
+STORED = {
+    "CloudWatch": lambda lines: json.dumps({"events": [{"message": x, "timestamp": 1} for x in lines]}, indent=4),
+    "CloudWatch, subscribed": lambda lines: json.dumps({"logEvents": [{"id": "1", "message": x} for x in lines]}),
+    "Azure Monitor": lambda lines: "".join(
+        json.dumps({"category": "kube-controller-manager", "properties": {"log": f"{x}\n", "stream": "stderr"}}) + "\n"
+        for x in lines
+    ),
+    "Cloud Logging": lambda lines: json.dumps([{"insertId": "x", "textPayload": x} for x in lines], indent=2),
+    "Loki": lambda lines: "".join(json.dumps({"labels": {}, "line": x, "timestamp": "t"}) + "\n" for x in lines),
+    "journalctl": lambda lines: "".join(f"Nov 26 13:42:45 host k3s[812]: {x}\n" for x in lines),
+    "journalctl -o json": lambda lines: "".join(json.dumps({"MESSAGE": x, "_PID": "1"}) + "\n" for x in lines),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", [TEXT, JSON], ids=["text", "json"])
+@pytest.mark.parametrize("store", STORED)
+def test_what_a_store_gives_back_is_the_same_log(
+    store: str, text: str, tmp_path: Path, record: str
+) -> None:
+    log = STORED[store](text.splitlines())
+    found = [row for row in calls(imported(tmp_path, record, log)) if row[2] == "squeezed"]
+    assert [row[:5] for row in found] == SEEN
+    kind = recognise(LineSource(str(tmp_path / "kcm.log")))
+    assert kind is not None
+    assert kind.name == "kcm-log"
+
+
 def test_a_dump_with_such_a_log_in_it_is_a_dump(tmp_path: Path) -> None:
     listed = {"apiVersion": "v1", "kind": "PodList", "items": [], "metadata": {}}
     path = tmp_path / "dump"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import csv
 import gzip
+import html
 import io
 import json
 
@@ -71,9 +72,9 @@ def compact(document):
     return json.dumps(document, separators=(",", ":"))
 
 
-def csv_of(names, table):
+def csv_of(names, table, sign=","):
     text = io.StringIO()
-    csv.writer(text).writerows([names, *table])
+    csv.writer(text, delimiter=sign).writerows([names, *table])
     return text.getvalue()
 
 
@@ -260,6 +261,20 @@ def wrapped(shape, found):
         "array": lambda: compact(found),
         "array-by-lines": lambda: "[\n" + "\n,".join(texts) + "\n]",
         "pretty": lambda: "\n".join(json.dumps(e, indent=2) for e in found),
+        "eks-text": lambda: "".join(
+            f"EVENTS\t3{i}\t1795239761100\tkube-apiserver-audit-1f\t{t}\t1795239761057\n"
+            for i, t in enumerate(texts)
+        ),
+        "eks-yaml": lambda: yaml.safe_dump({"events": event, "searchedLogStreams": []}),
+        "aks-tsv": lambda: "".join(f"kube-audit\t{t}\tPrimaryResult\n" for t in texts),
+        "semicolons": lambda: csv_of(["Time", "Line"], [["x", t] for t in texts], ";"),
+        "tabs": lambda: csv_of(["Time", "Line"], [["x", t] for t in texts], "\t"),
+        "splunk-xml": lambda: "".join(
+            f"<result><field k='_raw'><v xml:space='preserve' trim='0'>{html.escape(t)}</v></field>"
+            "</result>\n" for t in texts
+        ),
+        "journal-sse": lambda: "".join(f"data: {compact({'MESSAGE': t})}\n\n" for t in texts),
+        "coloured": lambda: "\n".join(f"\x1b[1;39m{t.replace(':', chr(27) + '[0m:')}" for t in texts),
         "gke-yaml": lambda: "".join("---\n" + yaml.safe_dump(gke(e)) for e in found),
         "shipper": lambda: "\n".join(
             compact({"log": t + "\n", "stream": "stdout", "time": "x"}) for t in texts
@@ -277,7 +292,9 @@ SHAPES = {
     "kubectl-logs-prefix": "container log", "cri": "container log", "docker": "container log",
     "firehose": "eks", "insights-csv": "eks", "azure-diagnostics-csv": "aks",
     "azure-table-csv": "aks", "azure-query": "aks", "array": "audit", "array-by-lines": "audit",
-    "pretty": "audit", "gke-yaml": "gke",
+    "pretty": "audit", "gke-yaml": "gke", "eks-text": "log line", "eks-yaml": "eks",
+    "aks-tsv": "openshift", "semicolons": "audit", "tabs": "audit", "splunk-xml": "log line",
+    "journal-sse": "journald", "coloured": "audit",
     "otlp": "otlp", "otlp-values": "otlp", "vector": "container log", "logcli": "log line",
     "fluentd-file": "log line", "syslog": "log line", "journalctl": "log line", "gelf": "audit",
     "bigquery": "gke", "pubsub": "gke", "lambda": "eks", "kinesis": "eks", "sls": "audit",

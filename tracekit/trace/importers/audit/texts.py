@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
@@ -17,6 +18,9 @@ _HEAD_BYTES = 64 * 1024
 _ROWS_LOOKED_AT = 50
 #: A cell with an event: etcd takes 1.5 MiB, quotes are doubled, two bodies.
 _CELL_BYTES_MAX = 64 * 1024 * 1024
+#: What may stand between cells: a spreadsheet of a country with decimal commas writes semicolons.
+_BETWEEN = (",", ";", "\t")
+_NAMES = re.compile(rb"[\w@.\[\]()\"; \t-]+\r?")
 _MARKS = ("auditID", "AuditId", "protoPayload")
 
 
@@ -39,8 +43,13 @@ def texts(
 
 
 def is_csv(head: bytes) -> bool:
-    """Whether text begins as a CSV export in which audit events are."""
+    """Whether text begins as a CSV export in which audit events are.
+
+    Only the names of columns may stand in its first line where what separates them is no comma.
+    """
     first = head[: head.find(b"\n")] if b"\n" in head else b""
+    if _sign(first.decode(errors="replace")) != "," and not _NAMES.fullmatch(first):
+        return False
     if not first or b"{" in first or b"[" in first[:1] or b"\0" in first:
         return False
     rows = _rows(io.StringIO(head.decode(errors="replace")))
@@ -55,11 +64,18 @@ def is_csv(head: bytes) -> bool:
         return False
 
 
+def _sign(head: str) -> str:
+    return max(_BETWEEN, key=head.count)
+
+
 def _rows(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
     """The rows by the names of their columns, without the zone that the portal adds to a name."""
     csv.field_size_limit(_CELL_BYTES_MAX)
-    reader = csv.reader(line if line.endswith("\n") else f"{line}\n" for line in lines)
-    names = [name.partition(" [")[0].strip() for name in next(reader, [])]
+    texts = (line if line.endswith("\n") else f"{line}\n" for line in lines)
+    head = next(texts, "")
+    sign = _sign(head)
+    names = [n.partition(" [")[0].strip() for n in next(csv.reader([head], delimiter=sign), [])]
+    reader = csv.reader(texts, delimiter=sign)
     for row in reader:
         if row:
             yield dict(zip(names, row, strict=False))

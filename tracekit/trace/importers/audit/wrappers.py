@@ -10,6 +10,7 @@ other names: Cloud Logging (`protoPayload`) and Log Analytics (`AuditId`, `Objec
 | nothing | kube-apiserver's log backend; OpenShift's, RKE2's and Rancher's files |
 | `EventList` with `items` | kube-apiserver's webhook and batch backends (audit.k8s.io/v1) |
 | text before it | `oc adm node-logs`, `kubectl logs --prefix`, CRI, exports to S3, syslog, logcli |
+| text around it | `aws logs … --output text`, `az … -o tsv`, Splunk's export as XML |
 | `logEvents`, `events`, `results`, `@message` | CloudWatch: subscription, filter, Insights |
 | `protoPayload` | Cloud Logging (google.cloud.audit.AuditLog), as GKE writes it |
 | `records`, `properties`, `log_s`, `AuditId` | Azure Monitor's resource logs and tables |
@@ -25,6 +26,7 @@ other names: Cloud Logging (`protoPayload`) and Log Analytics (`AuditId`, `Objec
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -93,15 +95,20 @@ def unwrap_value(document: Any) -> Iterator[tuple[str, bytes]]:
 def _after_text(line: bytes) -> tuple[Any, str]:
     """The JSON in a line, and the name of what stands before it, "" if nothing does.
 
+    Cells of a table may stand behind it, or marks.
+
     Raises:
         ValueError: There is none.
     """
-    start = line.find(b"{")
-    if start < 0 or not line[:start].strip(b" \t\r\n["):
+    if b"{&quot;" in line:
+        line = html.unescape(line.decode(errors="replace")).encode()  # Splunk's export as XML
+    start, end = line.find(b"{"), line.rfind(b"}") + 1
+    is_alone = start < 0 or not (line[:start].strip(b" \t\r\n[") or line[end:].strip(b" \t\r\n],"))
+    if is_alone or end <= start:
         return orjson.loads(line), ""
     for _ in range(_PREFIX_BRACES_MAX):
         try:
-            return orjson.loads(line[start:]), _prefix(line[:start])
+            return orjson.loads(line[start:end]), _prefix(line[:start])
         except orjson.JSONDecodeError:
             start = line.find(b"{", start + 1)
             if start < 0:
