@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from tracekit.cli.sql_prompt import Prompt, _answer_all
@@ -63,3 +64,30 @@ def test_what_is_piped_in_is_not_answered_after_it(
     with ctrl_c_soon(), pytest.raises(KeyboardInterrupt):
         _answer_all(Prompt(session, "csv"))
     assert capsys.readouterr().out == ""
+
+
+class _Interrupted:
+    """A connection that Ctrl-C meets amid a table's making: what DuckDB makes of it."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+
+    def execute(self, query: str, *values: object) -> object:
+        if query.startswith("CREATE TABLE") and "_arriving" not in query:
+            raise duckdb.InvalidInputException(
+                "Traceback (most recent call last)\nKeyboardInterrupt:"
+            )
+        return self._connection.execute(query, *values)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._connection, name)
+
+
+def test_a_part_that_is_made_once_is_no_place_to_lose_it(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What cannot be made once is made a view, whose reader is told; of Ctrl-C nobody was."""
+    session.hold("jobs")
+    monkeypatch.setattr(session, "connection", _Interrupted(session.connection))
+    with pytest.raises(KeyboardInterrupt):
+        session.table("SELECT count(*) FROM jobs")

@@ -14,6 +14,10 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from typing import Final
+
+#: What asks a program to end: Ctrl-C, and who ends a service.
+ENDING: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 class StopRequest:
@@ -38,6 +42,20 @@ class StopRequest:
             with contextlib.suppress(queue.Empty):
                 self._wake.get(timeout=timeout_s)
         return self._made
+
+
+@contextlib.contextmanager
+def on_signals(handle: Callable[[], None], *numbers: signal.Signals) -> Iterator[None]:
+    """Have the signals call `handle`, also where a shell had them ignored, as behind a prompt.
+
+    For the main thread alone; afterwards they do what they did before.
+    """
+    before = {number: signal.signal(number, lambda *_: handle()) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 _OF_ITS_OWN = "Query interrupted"

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import click
@@ -18,6 +16,7 @@ from rich.console import Console
 
 from tracekit.base.errors import ClusterError, TraceFormatError, UsageError
 from tracekit.base.escaping import for_terminal
+from tracekit.base.stopping import ENDING, on_signals
 from tracekit.cli.connecting import connection_options, take_connection
 from tracekit.cli.record_status import StatusDisplay
 from tracekit.cli.units import DURATION, SIZE, format_bytes
@@ -359,21 +358,19 @@ def _run(recorder: Recorder, options: _Options, console: Console) -> Outcome:
         )
         _say(console, f"Metrics on {options.metrics_address}:{metrics.port}")
     try:
-        with _signals(recorder, console), StatusDisplay(recorder, console) as display:
+        with on_signals(_ending(recorder), *ENDING), StatusDisplay(recorder, console) as display:
             return recorder.run(display.tick)
     finally:
         if metrics is not None:
             metrics.close()
 
 
-@contextmanager
-def _signals(recorder: Recorder, console: Console) -> Iterator[None]:
+def _ending(recorder: Recorder) -> Callable[[], None]:
     """First Ctrl-C (or TERM): end cleanly; second: leave at once, the trace is readable anyway."""
     asked_before = False
 
-    def handle(number: int, frame: FrameType | None) -> None:
+    def handle() -> None:
         nonlocal asked_before
-        del number, frame
         if asked_before:
             sys.stderr.write("tracekit: aborted; all that was flushed is in the trace\n")
             sys.stderr.flush()
@@ -381,13 +378,7 @@ def _signals(recorder: Recorder, console: Console) -> Iterator[None]:
         asked_before = True
         recorder.stop()
 
-    previous = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
-    del console
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
+    return handle
 
 
 def _report(outcome: Outcome, console: Console) -> int:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from contextlib import closing
+from signal import SIGINT
 from threading import Thread
 
-from tracekit.base.stopping import interrupted_at_once
+from tracekit.base.stopping import StopRequest, on_signals
 from tracekit.base.time_input import TimeRange
 from tracekit.cli.messages import say, tell_all, waiting
 from tracekit.report.serving.answers import Answers
 from tracekit.report.serving.server import LOOPBACK, ReportServer
 from tracekit.sql.session import Session
+
+#: How long it takes to be seen that the server ended of itself.
+_LOOK_S = 5.0
 
 
 def serve_report(
@@ -25,17 +29,28 @@ def serve_report(
     with waiting("Reading the trace"):
         answers = Answers(session, key, times, namespace)
         server = ReportServer(answers, address=LOOPBACK[0], port=port)
-    with closing(server):
+    asked = StopRequest()
+
+    def interrupt() -> None:
+        # Raised amid a library's callback it is lost, or becomes some error: what was asked is not.
+        asked.set()
+        raise KeyboardInterrupt
+
+    with closing(server), on_signals(interrupt, SIGINT):
         serving = Thread(target=server.serve)
         serving.start()
         try:
             say(f"Open {server.url} in a browser of this machine; Ctrl-C ends it")
-            with waiting("Judging the trace"), interrupted_at_once():
+            with waiting("Judging the trace"):
                 server.judge()
             tell_all([*session.problems, *session.warnings], printed)
-            serving.join()
-        except KeyboardInterrupt:
-            say("Ended")
+            while serving.is_alive() and not asked.wait(_LOOK_S):
+                pass
+        except (Exception, KeyboardInterrupt):
+            if not asked.is_set():
+                raise
         finally:
             server.stop()
             serving.join()
+    if asked.is_set():
+        say("Ended")

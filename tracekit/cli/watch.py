@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import time
 from collections import deque
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ from rich.table import Table
 from tracekit.base.errors import UsageError
 from tracekit.base.escaping import for_json, for_terminal
 from tracekit.base.kube.timestamps import NS_PER_S
-from tracekit.base.stopping import StopRequest
+from tracekit.base.stopping import ENDING, StopRequest, on_signals
 from tracekit.cli.completion import complete_trace
 from tracekit.cli.connecting import connection_options, take_connection
 from tracekit.cli.messages import tell
@@ -41,7 +40,7 @@ from tracekit.watch.payloads import FORMATS, payload_of
 from tracekit.watch.webhook import Webhook
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from tracekit.trace.format.model import TraceHeader
     from tracekit.versions.era import Era
@@ -128,7 +127,7 @@ def watch(
         for outbox in outboxes:
             outbox.start()
             stack.callback(outbox.close)
-        with _signals(loop):
+        with on_signals(loop.stop, *ENDING):
             loop.run(poll, duration, once=once, beside=beside)
     for outbox in outboxes:
         if outbox.failed:
@@ -162,20 +161,6 @@ def _events(connect: ConnectOptions, header: TraceHeader, *, wanted: bool) -> Cl
 def rest_s(turn_s: float) -> float:
     """How long it rests after a turn that took so much of the processor's time."""
     return min(_SHARE * turn_s, _REST_MAX_S)
-
-
-@contextmanager
-def _signals(loop: _Loop) -> Iterator[None]:
-    """Ctrl-C and TERM end it, also where a shell had them ignored, as for what it runs behind."""
-    previous = {
-        number: signal.signal(number, lambda *_: loop.stop())
-        for number in (signal.SIGINT, signal.SIGTERM)
-    }
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
 
 
 class _Loop:

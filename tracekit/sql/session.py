@@ -265,7 +265,7 @@ class Session:
             if relation is None:
                 return pa.table({"result": ["done"]})
             carried = carried_whole(relation) if whole else relation
-            with suppress(*() if carried is relation else (duckdb.Error,)):
+            with suppress(*() if carried is relation else (duckdb.Error,)), interrupted_at_once():
                 return carried.to_arrow_table()
         # Its error names places of the query as it was asked.
         return self._fetch(query, whole=False)
@@ -529,7 +529,7 @@ class Session:
         few = self._has_few_rows or part in self._to_hold
         if (self._held and not self.sources) or (part in SHARED and few):
             as_table = as_view.replace("CREATE VIEW", "CREATE TABLE", 1)
-            with suppress(duckdb.Error):  # whoever reads the view is told of it
+            with suppress(duckdb.Error), interrupted_at_once():  # who reads it is told of the rest
                 self.connection.execute(as_table)
                 self._tables.append(part)
                 return

@@ -10,11 +10,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
+import duckdb
 import orjson
 import pytest
 
@@ -23,6 +24,7 @@ from tests.support.pages import data_of
 from tests.unit.cli.test_sql import run  # noqa: F401 - a fixture
 from tracekit.base.errors import UsageError
 from tracekit.base.time_input import ALWAYS
+from tracekit.cli.report_serve import serve_report
 from tracekit.report.html import happenings
 from tracekit.report.html.data import report_data
 from tracekit.report.serving import answers as answers_module
@@ -315,13 +317,9 @@ def test_what_hides_or_reorders_text_is_written_out_in_answers(server, monkeypat
 
 
 def test_ctrl_c_ends_it(trace_path, tmp_path: Path) -> None:  # noqa: F811
-    # A shell has what it begins in the background ignore Ctrl-C, and so would a child of it.
-    begin = (
-        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-        "from tracekit.cli.main import main; main()"
-    )
     process = subprocess.Popen(
-        [sys.executable, "-c", begin, "report", trace_path("v1.36.3-troubles"), "--serve"],
+        [sys.executable, "-X", "faulthandler", "-m", "tracekit", "report",
+         trace_path("v1.36.3-troubles"), "--serve"],
         stderr=subprocess.PIPE, text=True, cwd=tmp_path,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )  # fmt: skip
@@ -334,11 +332,34 @@ def test_ctrl_c_ends_it(trace_path, tmp_path: Path) -> None:  # noqa: F811
         )
         socket.create_connection(("127.0.0.1", urlsplit(url).port), timeout=20).close()
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 0
+        try:
+            status = process.wait(60)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGABRT)
+            pytest.fail(f"it goes on:\n{process.stderr.read()}")
+        assert status == 0
+        assert "Ended" in process.stderr.read()
         assert list(tmp_path.iterdir()) == []
     finally:
         process.kill()
         process.wait()
+
+
+@pytest.mark.parametrize("made_of_it", [None, duckdb.TransactionException("aborted")])
+def test_ctrl_c_that_a_library_swallowed_ends_it(
+    session, made_of_it: Exception | None, monkeypatch, capsys
+) -> None:
+    """Amid a destructor, or a callback of a library, what a handler raises is lost or made another."""
+
+    def judge(_: ReportServer) -> None:
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        if made_of_it is not None:
+            raise made_of_it
+
+    monkeypatch.setattr(ReportServer, "judge", judge)
+    serve_report(session, None, ALWAYS, None, port=0)
+    assert capsys.readouterr().err.endswith("Ended\n")
 
 
 @pytest.mark.parametrize(
