@@ -25,7 +25,7 @@ from tracekit.trace.importers.kinds import BY_NAME, Kind, concerns, flaw, recogn
 from tracekit.trace.importers.recorders import ZIP_MAGIC
 from tracekit.trace.importers.remote import remote_files
 from tracekit.trace.importers.sample import SAMPLE_BYTES
-from tracekit.trace.importers.source import LineSource
+from tracekit.trace.importers.source import LineSource, in_command
 from tracekit.trace.stores.place import is_url
 
 _ENTRIES_MAX = 500_000
@@ -275,12 +275,15 @@ def _zipped(source: LineSource, scratch: Path) -> Iterator[tuple[str, BinaryIO]]
         archive = zipfile.ZipFile(path)
     with archive:
         for entry in archive.infolist():
-            if entry.is_dir() or _is_hidden(entry.filename):
+            # Older .NET, and so PowerShell's Compress-Archive, writes Windows' own separators.
+            name = entry.filename
+            name = name if "/" in name else name.replace("\\", "/")
+            if name.endswith("/") or _is_hidden(name):
                 continue
             with archive_errors():
                 file = archive.open(entry)
             with file:
-                yield entry.filename, cast("BinaryIO", Member(file, source.unpacked))
+                yield name, cast("BinaryIO", Member(file, source.unpacked))
 
 
 def _begins_as_zip(path: Path) -> bool:
@@ -294,7 +297,7 @@ def _is_hidden(name: str) -> bool:
 
 def _unknown(source: LineSource) -> TraceFormatError:
     """What is said of a file that is of no kind."""
-    why = flaw(source)
+    why = flaw(source, in_command(source.name))
     if why:
         return TraceFormatError(f"{source.name} {why}")
     return TraceFormatError(

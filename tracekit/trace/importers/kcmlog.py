@@ -19,7 +19,6 @@ of container runtimes around them, and before 1.22 sentences in the place of key
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import islice
@@ -38,7 +37,7 @@ from tracekit.trace.importers.documents import documents
 from tracekit.trace.importers.observation import pack, unpack
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.sample import Sample, unstamped
-from tracekit.trace.importers.source import LineSource
+from tracekit.trace.importers.source import LineSource, in_command
 from tracekit.trace.importers.spill import Spill
 
 _KLOG = re.compile(
@@ -58,6 +57,7 @@ _HEAD = re.compile(
     r"(?:\d{4}-\S+T\S+ (?:std(?:out|err) F )?)?(?:[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} |\{\"ts\":)"
 )
 _NESTED_MAX = 8
+_HEAD_BYTES = 4096
 _MESSAGE = re.compile(rb'^"((?:[^"\\]|\\.)*)" ?')
 _PAIR = re.compile(rb'([\w.-]+)=("(?:[^"\\]|\\.)*"|[^\s"]\S*)')
 _FLAG = re.compile(r'^FLAG: --([a-z-]+)="(.*)"$')
@@ -118,8 +118,7 @@ class KcmLogReader:
 
     def read(self, source: LineSource) -> None:
         """Take what a log tells of Jobs and CronJobs."""
-        if Path(source.name).is_file():
-            self._file = shlex.quote(source.name)
+        self._file = in_command(source.name)
         for text in _klog_lines(source):
             line = read_line(text, self._near_ns)
             if line is None:
@@ -196,7 +195,10 @@ def is_kcm_log(sample: Sample) -> bool:
 
 def _klog_lines(source: LineSource) -> Iterator[bytes]:
     """All lines of a file that may be klog's."""
-    for _, text in documents(joined(source.text_lines()), source.name):
+    is_json = source.peek(_HEAD_BYTES).lstrip()[:1] in (b"{", b"[")
+    lines = joined(source.text_lines())
+    whole = (text for _, text in documents(lines, source.name)) if is_json else lines
+    for text in whole:
         if text.strip():
             yield from klog_lines(text)
 

@@ -7,7 +7,6 @@ none. Kinds are asked in order; the first that says yes reads the file.
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
@@ -16,7 +15,8 @@ import orjson
 from msgspec import Struct
 
 from tracekit.base.errors import TraceFormatError
-from tracekit.trace.format.model import STREAM_KINDS, Call, Gap
+from tracekit.trace.format.model import Call, Gap
+from tracekit.trace.importers import strangers
 from tracekit.trace.importers.audit.importer import AuditReader
 from tracekit.trace.importers.audit.texts import is_csv
 from tracekit.trace.importers.audit.wrappers import unwrap
@@ -46,7 +46,7 @@ from tracekit.trace.importers.recorders import (
 )
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.sample import DEEP_BYTES, SAMPLE_BYTES, Sample
-from tracekit.trace.importers.source import BEGINS_BLANK, BLANK, EMPTY, LineSource
+from tracekit.trace.importers.source import BEGINS_BLANK, BLANK, EMPTY, LineSource, in_command
 from tracekit.trace.importers.watch import read_line
 
 #: Text in which none of these stands is of no kind.
@@ -287,7 +287,7 @@ def wrong_kind(
             f"{source.name} is no {kind.name} source but {found.name} ({found.about}): import it "
             f"with `{_command(found, source.name)}`"
         )
-    why = flaw(source)
+    why = flaw(source, in_command(source.name))
     if why:
         return TraceFormatError(f"{source.name} {why}")
     if found is kind and problems:
@@ -301,50 +301,36 @@ def wrong_kind(
 
 def _command(kind: Kind, name: str) -> str:
     """What imports a file of a kind; one in an archive has to be named by who unpacks it."""
-    file = shlex.quote(name) if Path(name).is_file() else "FILE"
+    file = in_command(name)
     if kind.reader is KcmLogReader:
         return beside_record(file)
     return f"tracekit import {kind.name} {file} -o TRACE"
 
 
-def flaw(source: LineSource) -> str:
-    """What keeps a file from being of any kind, "" if nothing plain does."""
+def flaw(source: LineSource, file: str = "FILE") -> str:
+    """What keeps a file from being of any kind, "" if nothing plain does.
+
+    `file`: its name as a command has it, where that is of this file alone.
+    """
     sample = sample_of(source, SAMPLE_BYTES)
     if not sample.head:
         return EMPTY
     if not sample.head.strip():
         return BLANK if sample.whole else BEGINS_BLANK
-    printed = printed_for_people(sample)
+    printed = printed_for_people(sample) or strangers.described(sample)
     if printed:
         return printed
     if (
         sample.whole
         and sample.is_text
         and _BEGINS_JSON.match(sample.head)
+        and not _is_json(sample.head)
         and not any(map(_is_json, sample.texts))
     ):
         return "has no whole JSON document: it is cut off or damaged, fetch it anew"
     if sample.is_text and not sample.whole:
         sample = sample_of(source, DEEP_BYTES)
-    return _under_data(sample) if b'"data"' in sample.head else ""
-
-
-def _under_data(sample: Sample) -> str:
-    """What is said of objects that lie under `data`, as Rancher's API and CloudEvents have them.
-
-    They are not read from there: such a list may be one page of many, and its absences no evidence.
-    """
-    for value in sample.values:
-        data = value.get("data")
-        for one in data if isinstance(data, list) else [data]:
-            if isinstance(one, dict) and one.get("kind") in STREAM_KINDS.values():
-                path = ".data[]" if isinstance(data, list) else ".data"
-                return (
-                    "has its objects under `data`, where they are not looked for: "
-                    f"`jq -c '{path}' FILE > objects.jsonl` takes them out, and "
-                    "`tracekit import objects.jsonl -o TRACE` imports them"
-                )
-    return ""
+    return strangers.below(sample, file)
 
 
 def _is_json(document: bytes) -> bool:

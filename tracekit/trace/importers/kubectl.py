@@ -176,7 +176,7 @@ class KubectlLines:
         self._tell_left_out(document, items)
         for stream, given in items.items():
             found = [item for item in given if not self._leaves_manifest(stream, item)]
-            if given and not found:
+            if not found and (given or document["items"]):
                 continue  # nobody has looked
             self._states.update((stream, *_identity(item)) for item in found)
             look = look_of(stream, found, document, self._name, at_ns, self._result.scope)
@@ -385,8 +385,8 @@ def _is_printed(document: Raw) -> bool:
     """Whether a document is one that kubectl prints: a watch event, an object, a list."""
     if otlp.is_log(document):
         return any(map(_is_kept, otlp.records(document)))
-    if any(True for _ in events_in(document)):
-        return True
+    if "api_version" in document or any(True for _ in events_in(document)):
+        return "api_version" not in document  # which is Python's name for it
     obj = document.get("object")
     if document.get("type") in _TYPES and isinstance(obj, dict):
         return "resource" not in document

@@ -21,11 +21,12 @@ from tracekit.trace.importers.frames import listed
 Raw = dict[str, Any]
 
 #: Where bundles keep the lists of one namespace: must-gather and `oc adm inspect`,
-#: support-bundle-kit, troubleshoot, sos.
+#: support-bundle-kit, troubleshoot, sos, Sonobuoy.
 _LAYOUTS = (
     re.compile(r"(?:^|/)namespaces/([a-z0-9-]+)/"),
     re.compile(r"(?:^|/)yamls/namespaced/([a-z0-9-]+)/"),
     re.compile(r"(?:^|/)sos_commands/kubernetes/cluster-info/([a-z0-9-]+)/"),
+    re.compile(r"(?:^|/)resources/ns/([a-z0-9-]+)/"),
     re.compile(r"(?:^|/)cluster-resources/[a-z-]+/([a-z0-9-]+)\.(?:json|ya?ml)$"),
 )
 _SELF_LINK = re.compile(r"/namespaces/([a-z0-9-]+)/[a-z]+$")

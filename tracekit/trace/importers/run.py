@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -27,7 +26,7 @@ from tracekit.trace.importers.kubectl import CUT_LIST, MANIFESTS
 from tracekit.trace.importers.kubectl_text import KUBECTL_TEXT
 from tracekit.trace.importers.remote import is_remote_trace
 from tracekit.trace.importers.report import ImportResult
-from tracekit.trace.importers.source import LineSource
+from tracekit.trace.importers.source import LineSource, in_command
 from tracekit.trace.importers.watch import Mapped, Source, WatchImporter
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.stores.place import is_url
@@ -43,6 +42,8 @@ Advance = Callable[[int], None]
 #: lib/compress/clevels.h). The writer's own takes an eighth more CPU in all, for 7 % fewer bytes;
 #: who wants few bytes has `tracekit compact`.
 _LEVEL = 5
+#: What is packed is nothing for the commands that read manifests.
+_PACKED = frozenset({".gz", ".bz2", ".xz", ".zst"})
 
 
 @dataclass(slots=True)
@@ -305,7 +306,7 @@ def _nothing_kept(part: _Part, result: ImportResult) -> TraceFormatError:
 def _manifests_only(part: _Part, result: ImportResult) -> TraceFormatError:
     """What is said of files in which nothing but manifests is."""
     name = part.sources[0].name
-    plain = shlex.quote(name) if Path(name).suffix in (".yaml", ".yml", ".json") else "FILE"
+    plain = "FILE" if Path(name).suffix in _PACKED else in_command(name)
     problems = [(what, n) for what, n in result.problems.most_common() if what != MANIFESTS]
     beside = "".join(f"; {n:,} {what}" for what, n in problems[:2] if what.endswith("left out"))
     cron_jobs = result.shapes["manifest in cronjobs"]

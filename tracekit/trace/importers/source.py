@@ -11,6 +11,7 @@ import bz2
 import codecs
 import lzma
 import re
+import shlex
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -307,6 +308,11 @@ class LineSource:
 def shown_name(name: str) -> str:
     """The name of a file as text: bytes that are none are written out."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def in_command(name: str) -> str:
+    """A file's name as a command of a shell has it; FILE if it lies in an archive or elsewhere."""
+    return shlex.quote(name) if Path(name).is_file() else "FILE"
 
 
 def _path_of(name: str, opened: object) -> Path | None:

@@ -8,10 +8,8 @@ kept as it is, a cut is marked by gap rows, and everything that looks wrong is c
 
 from __future__ import annotations
 
-import shlex
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
 import orjson
@@ -30,7 +28,7 @@ from tracekit.trace.importers.blocks import BLOCK_BYTES, Block, parse_block
 from tracekit.trace.importers.envelopes import Frame, State, split_frame, typed_state
 from tracekit.trace.importers.relist import LiveObjects
 from tracekit.trace.importers.report import ImportResult
-from tracekit.trace.importers.source import BLANK, EMPTY
+from tracekit.trace.importers.source import BLANK, EMPTY, in_command
 from tracekit.trace.importers.watchdog import Place, Seen, Watchdog, seen_of
 from tracekit.trace.writing.writer import TraceWriter
 
@@ -340,7 +338,7 @@ def not_a_watch_log(source: Source, held: Sequence[tuple[bytes, str]]) -> TraceF
         return TraceFormatError(f"{source.name} {BLANK if source.has_bytes else EMPTY}")
     line, reason = held[0]
     if b'"audit.k8s.io/' in line[:4096]:
-        file = shlex.quote(source.name) if Path(source.name).is_file() else "FILE"
+        file = in_command(source.name)
         reason = (
             "it is an audit log of an API server, which `tracekit import audit "
             f"{file} -o TRACE` reads"
@@ -350,7 +348,7 @@ def not_a_watch_log(source: Source, held: Sequence[tuple[bytes, str]]) -> TraceF
     advice = ""
     each = {b"{": ".", b"[": "'.[]'"}.get(line.lstrip()[:1])
     if each is not None and reason.startswith("the line is not"):
-        file = shlex.quote(source.name) if Path(source.name).is_file() else "FILE"
+        file = in_command(source.name)
         advice = f"; `jq -c {each} {file}` prints it so, if that is what it is"
     return TraceFormatError(
         f"{source.name} is not a watch log ({reason}): each line must be a JSON object with recv, "

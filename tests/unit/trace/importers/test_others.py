@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import zipfile
 from collections import Counter
 
@@ -17,8 +18,8 @@ from tracekit.base.kube.timestamps import format_rfc3339
 from tracekit.check.verdict import Verdict
 from tracekit.judge.judged import Judge, resolve_era
 from tracekit.trace.format.model import TraceHeader
-from tracekit.trace.importers import kinds
 from tracekit.trace.importers.run import ImportRequest, import_files
+from tracekit.trace.importers.sample import Sample
 from tracekit.trace.reading.reader import TraceReader
 
 NAME = "v1.36.3-restart"
@@ -200,18 +201,18 @@ def test_nothing_that_is_known(tmp_path):
 )
 def test_objects_under_data_are_not_said_to_be_nothing(tmp_path, wrapped, path, kind):
     """Rancher's lists and CloudEvents: the refusal says how to take the objects out."""
-    file = tmp_path / "x.json"
+    file = tmp_path / "an export.json"
     file.write_text(json.dumps(wrapped([job()])))
     with pytest.raises(TraceFormatError) as raised:
         imported(tmp_path, file, kind)
     assert "has its objects under `data`" in str(raised.value)
-    assert f"jq -c '{path}' FILE" in str(raised.value)
+    assert f"jq -c '{path}' {shlex.quote(str(file))} > objects.jsonl" in str(raised.value)
 
 
 def test_a_log_is_not_parsed_to_be_refused(tmp_path, monkeypatch):
     """A bundle has thousands of logs of its pods: why each is left out costs no second reading."""
     parsed = []
-    monkeypatch.setattr(kinds, "_under_data", lambda sample: parsed.append(sample) or "")
+    monkeypatch.setattr(Sample, "values", property(parsed.append))
     path = tmp_path / "pod.log"
     path.write_text("level=info msg=done\n" * 30_000)
     with pytest.raises(TraceFormatError, match="holds nothing that can be imported"):

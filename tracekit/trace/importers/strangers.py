@@ -1,0 +1,139 @@
+"""What others write that is no source, though it has to do with one: what to ask for in its place.
+
+| file | told by |
+|---|---|
+| archives and tables that are not unpacked here (7z, RAR, lz4, Parquet, …) | what they begin with |
+| a page of HTML, which a log-in answers in place of a file | the same |
+| `etcdctl get -w json` | `kvs` beside `header` |
+| the API server's legacy audit format | `AUDIT: id=` |
+| SimKube's traces | `applied_objs` |
+| what Python's client prints | its names for fields, Python's quotes |
+| lists of Rancher's API, CloudEvents, Ansible's k8s_info, ConvertTo-Json | objects under a key |
+
+Upstream: simkube, sk-core/src/trace; rancher/apiserver, pkg/types; kubernetes-client/python,
+kubernetes/client/models.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from tracekit.trace.importers.frames import stream_of
+from tracekit.trace.importers.sample import Sample
+
+_UNPACK = "which is not unpacked here: unpack it and name what comes out"
+_TABLE = "which is not read here: export the log as JSON lines and name these"
+#: By what such a file begins with.
+_MAGIC = (
+    (b"7z\xbc\xaf\x27\x1c", f"is a 7z archive, {_UNPACK}"),
+    (b"Rar!\x1a\x07", f"is a RAR archive, {_UNPACK}"),
+    (b"\x04\x22\x4d\x18", f"is compressed by lz4, {_UNPACK}"),
+    (b"\xff\x06\0\0sNaPpY", f"is compressed by Snappy, {_UNPACK}"),
+    (b"LZIP", f"is compressed by lzip, {_UNPACK}"),
+    (b"\x1f\x9d", f"is compressed by compress, {_UNPACK}"),
+    (b"PAR1", f"is a Parquet file, {_TABLE}"),
+    (b"Obj\x01", f"is an Avro file, {_TABLE}"),
+    (b"ORC", f"is an ORC file, {_TABLE}"),
+    (b"%PDF-", "is a PDF: name the text that it was made of"),
+)
+_HTML = re.compile(rb"\s*<(?:!doctype html|html)\b", re.IGNORECASE)
+_INSTEAD = "`kubectl get cronjobs,jobs,pods,events -A -o json` prints a file that can be imported"
+#: By what stands in the first of it; each with what must stand beside it.
+_TEXTS = (
+    (
+        re.compile(rb'"kvs"\s*:'), b'"mod_revision"',
+        ("is what `etcdctl get -w json` prints: `etcdctl snapshot save snapshot.db` writes what "
+        "`tracekit import snapshot.db -o TRACE` reads"),
+    ),
+    (
+        re.compile(rb'\bAUDIT: id="'), b'method="',
+        ("is an audit log in the API server's legacy format, which has no objects: with "
+        "--audit-log-format=json it writes one that can be imported"),
+    ),
+    (
+        re.compile(rb"applied_objs"), b"",
+        f"is a trace of SimKube, which keeps what should be and not what was: {_INSTEAD}",
+    ),
+    (
+        re.compile(rb"[\"']creation_timestamp[\"']\s*:"), b"resource_version",
+        ("has the names that Python's client gives to fields (to_dict): json.dumps of "
+        "`ApiClient().sanitize_for_serialization(objects)` writes them as the API has them"),
+    ),
+    (
+        re.compile(rb"[{,]\s*'(?:apiVersion|auditID|kind)': '"), b"",
+        "is what Python prints of objects: json.dumps writes what can be imported",
+    ),
+)  # fmt: skip
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_NESTED_MAX = 5
+#: Of an array so many are looked at.
+_ITEMS_MAX = 50
+
+
+def described(sample: Sample) -> str:
+    """What is said of such a file, as the rest of a sentence; "" if it is none of them."""
+    head = sample.head
+    for begin, said in _MAGIC:
+        if head.startswith(begin):
+            return said
+    if _HTML.match(head):
+        return (
+            "is a page of HTML, as a log-in answers in place of a file: fetch what it stands for, "
+            "and name that"
+        )
+    for pattern, beside, said in _TEXTS:
+        if beside in head and pattern.search(head):
+            return said
+    return _of_rancher(sample) if b'"collection"' in head else ""
+
+
+def below(sample: Sample, file: str) -> str:
+    """What is said of a file whose objects lie under a key, as `described`.
+
+    `file`: its name as a command has it.
+
+    They are not read from there: such a list may be one page of many, and its absences no evidence.
+    """
+    if b'"uid"' not in sample.head or b'"kind"' not in sample.head:
+        return ""
+    for value in sample.values:
+        path = next(_paths(value, "", 0), None)
+        if path is None:
+            continue
+        name = path.partition("[")[0].lstrip(".").partition(".")[0]
+        each = f".[]{path}" if sample.head.lstrip()[:1] == b"[" else path
+        return (
+            f"has its objects under `{name}`, where they are not looked for: "
+            f"`jq -c '{each}' {file} > objects.jsonl` takes them out, and "
+            "`tracekit import objects.jsonl -o TRACE` imports them"
+        )
+    return ""
+
+
+def _paths(value: Any, path: str, depth: int) -> Iterator[str]:
+    """Where in a value objects of a server are, in jq's words; none in an object of the API."""
+    if depth > _NESTED_MAX:
+        return
+    if isinstance(value, list):
+        for item in value[:_ITEMS_MAX]:
+            yield from _paths(item, f"{path}[]", depth + 1)
+    elif isinstance(value, dict):
+        meta = value.get("metadata")
+        if path and isinstance(meta, dict) and "uid" in meta and stream_of(value) is not None:
+            yield path
+        elif not (isinstance(value.get("apiVersion"), str) and isinstance(value.get("kind"), str)):
+            for name, inner in value.items():
+                if isinstance(name, str) and _NAME.fullmatch(name):
+                    yield from _paths(inner, f"{path}.{name}", depth + 1)
+
+
+def _of_rancher(sample: Sample) -> str:
+    """What is said of a list of Rancher's API without items, which says nothing of its scope."""
+    if any(v.get("type") == "collection" and v.get("data") == [] for v in sample.values):
+        return (
+            "is an empty list of Rancher's API, which does not tell what was asked for: "
+            "`kubectl get cronjobs,jobs,pods,events -A -o json` prints lists that do"
+        )
+    return ""
