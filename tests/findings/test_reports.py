@@ -33,7 +33,7 @@ SAID: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
     "06-stale-active": (("all.yaml", "events.yaml"), (
         "status.active names poll-handout-27405720", "Complete since 2022-02-08 18:23:00Z",
         "8 times"), ("Raise startingDeadlineSeconds",)),
-    "07-parallelism-gt-completions": ((), ("1 pods at most, not parallelism 3",), ()),
+    "07-parallelism-gt-completions": ((), ("1 pod at most, not parallelism 3",), ()),
     "08-init-crashloop": (("all.yaml", "events.yaml"), (
         "init container wait-db ends with exit code 2", "4 restarts", "backoffLimit 6"),
         ("Unschedulable",)),

@@ -25,6 +25,7 @@ from tests.findings.test_public_reports import (
     job,
     of_cron,
     pod,
+    set_by,
     unschedulable,
     waiting,
 )
@@ -117,6 +118,46 @@ def side_by_side(count: int) -> list[Object]:
 def second(**meta: Any) -> Object:
     return pod("Running", container("main", RUNNING), meta={
         "name": "work-b", "uid": "p-2", "creationTimestamp": at("09:03"), **meta})  # fmt: skip
+
+
+GOING = {"deletionTimestamp": at("09:11"), "deletionGracePeriodSeconds": 0}
+FREED = {"finalizers": []}
+COMPLETE = {"active": 0, "succeeded": 1, "completionTime": at("09:06"), "conditions": [
+    {"type": "Complete", "status": "True", "lastTransitionTime": at("09:06"),
+     "lastProbeTime": at("09:06")}]}  # fmt: skip
+DONE = container("main", ended(0, "Completed"))
+NATIVE = {"initContainers": [{"name": "proxy", "image": "p:1", "restartPolicy": "Always"}]}
+TWO = {"containers": [{"name": "main", "image": "i:1"}, {"name": "proxy", "image": "p:1"}]}
+
+
+def killed_later(reason: str) -> Object:
+    """How a sidecar ends that is killed once the main container has failed."""
+    found = ended(137, reason)
+    found["terminated"]["finishedAt"] = at("09:06")
+    return found
+
+
+def ignored(count: int) -> list[Object]:
+    """A Job whose podFailurePolicy ignores evictions, all of whose pods were evicted."""
+    rule = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+    pods = [disrupted("EvictionByEvictionAPI") for _ in range(count)]
+    for number, found in enumerate(pods):
+        found["metadata"].update(name=f"work-{number}", uid=f"p-{number}", finalizers=[])
+    spec = {"parallelism": count, "completions": count, "podFailurePolicy": {"rules": [rule]}}
+    return [job(spec, NO_PODS), *pods]
+
+
+def behind_forbid(*found: Object, **of_job: Any) -> list[Object]:
+    """A CronJob (Forbid) whose one run has not ended, and what there is of that run."""
+    active = {"active": [{"apiVersion": "batch/v1", "kind": "Job", "name": "work",
+                          "namespace": "app", "uid": "j-1"}]}  # fmt: skip
+    spec, status = of_job.pop("spec", None), of_job.pop("status", None)
+    return [cron(None, active), job(spec, status, ownerReferences=[CRON_OWNER], **of_job), *found]
+
+
+SUSPENDED = {"active": 0, "startTime": None, "conditions": [
+    {"type": "Suspended", "status": "True", "reason": "JobSuspended",
+     "lastTransitionTime": at("09:00"), "lastProbeTime": at("09:00")}]}  # fmt: skip
 
 
 #: By thread: the objects, the release, what the first screen says, and what it does not say.
@@ -285,6 +326,74 @@ ASKED: dict[str, tuple[list[Object], str, tuple[str, ...], tuple[str, ...]]] = {
         [job(None, NO_PODS, finalizers=["foregroundDeletion"], deletionTimestamp=at("09:20"),
              deletionGracePeriodSeconds=0)],
         "v1.22.4", ("TK412", "foregroundDeletion", "garbage collector"), ()),
+    "kubernetes#109429": (
+        [job({"ttlSecondsAfterFinished": 300}, COMPLETE, finalizers=["foregroundDeletion"], **GOING),
+         pod("Succeeded", DONE, meta=GOING)],
+        "v1.23.5", ("TK204", "pods were left with the tracking finalizer", "54 min 0 s",
+                    "kubectl patch pod -n app work-a --type=json", "TK412", "see TK204"),
+        ("api-resources",)),
+    "kubernetes#121605, kubernetes#127917, kyverno#8815": (
+        [job(None, {"active": 0, "uncountedTerminatedPods": {"succeeded": ["p-1"]}}),
+         pod("Succeeded", DONE)],
+        "v1.27.4", ("ERROR TK439", "does not get its finalizer off", "(#121605)",
+                    "in uncountedTerminatedPods", "mutatingwebhookconfigurations",
+                    "kubectl patch pod -n app work-a"), ("lease kube-controller-manager",)),
+    "a finalizer that is taken off in its time": (
+        [job(None, {"active": 0, "uncountedTerminatedPods": {"succeeded": ["p-1"]}}),
+         pod("Succeeded", container("main", {"terminated": {
+             **DONE["state"]["terminated"], "finishedAt": "2026-05-04T09:59:50Z"}}))],
+        "v1.27.4", (), ("TK439",)),
+    "kubernetes#130881": (
+        ignored(3), "v1.32.2",
+        ("TK414", "EvictionByEvictionAPI", "(#130881)", "3 not counted (podFailurePolicy)",
+         "each lengthens the wait"), ()),
+    "metal-stack#148, ttlSecondsAfterFinished": (
+        [job({"ttlSecondsAfterFinished": 60}, COMPLETE), pod("Succeeded", DONE, meta=FREED)],
+        "v1.30.4", ("TK425", "has not deleted it", "over at 2026-05-04 09:07:00Z",
+                    "still there (as of 2026-05-04 10:00:00Z)", "ttl-after-finished-controller"),
+        ("TK204",)),
+    "a TTL that was set just now": (
+        [job({"ttlSecondsAfterFinished": 60}, COMPLETE,
+             managedFields=set_by("kubectl-patch", "10:00"))],
+        "v1.30.4", (), ("TK425",)),
+    "istio#51883": (
+        [job(), pod("Running", DONE, spec=NATIVE,
+                    initContainerStatuses=[container("proxy", RUNNING)])],
+        "v1.30.4", ("TK436", "native sidecar proxy, which the kubelet has not ended",
+                    "main ended at 2026-05-04 09:05:00Z", "kubelet's log on n1"),
+        ("Make it a native sidecar",)),
+    "a native sidecar beside work that goes on": (
+        [job(), pod("Running", container("main", RUNNING), spec=NATIVE,
+                    initContainerStatuses=[container("proxy", RUNNING)])],
+        "v1.30.4", (), ("TK436", "TK442")),
+    "kubernetes#25908, a proxy that is killed after the work failed": (
+        [failed(), pod("Failed", container("main", ended(3)),
+                       container("proxy", killed_later("Error")), spec=TWO, meta=FREED)],
+        "v1.30.4", ("TK401", "failed with exit code 3"), ("137", "SIGKILL")),
+    "kueue, a CronJob behind a Job that waits for its turn": (
+        behind_forbid(spec={"suspend": True}, status=SUSPENDED,
+                      labels={"kueue.x-k8s.io/queue-name": "ml"}),
+        "v1.33.4", ("TK315", "work: is suspended: Kueue holds it back (queue ml)",
+                    "see TK413. `kubectl -n app describe workloads"), ("kubectl patch job",)),
+    "kubernetes#76570, a CronJob behind a pod that no node takes": (
+        behind_forbid(unschedulable("0/3 nodes are available: 3 Insufficient cpu.")),
+        "v1.33.4", ("TK411", "TK315", "work: has not begun: no node takes its pods",
+                    "see TK411. Ask for less"), ("runs for",)),
+    "a CronJob behind a Job that another controller manages": (
+        behind_forbid(spec={"managedBy": "kueue.x-k8s.io/multikueue"},
+                      status={"active": 0, "startTime": None}),
+        "v1.33.4", ("TK315", "work: is managed by kueue.x-k8s.io/multikueue"), ("runs for",)),
+    "kubernetes#107720, by whom": (
+        [job(status={"failed": 1}),
+         disrupted("PreemptionByScheduler") | {"metadata": {
+             **disrupted("")["metadata"], "finalizers": []}},
+         second(), event("Pod", "Preempted", "Preempted by pod 0f-1 on node n1"),
+         pod("Running", container("main", RUNNING), meta={
+             "name": "vip-x", "uid": "0f-1", "labels": {}, "ownerReferences": [
+                 {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "vip", "uid": "r-9",
+                  "controller": True}]})],
+        "v1.33.4", ("TK448", "Preempted by pod 0f-1 on node n1",
+                    "(that is app/vip-x of ReplicaSet vip)"), ()),
     "runs that overlap now and then": (
         [allowing(), *crowd(2)], "v1.33.4", (), ("TK318",)),
 }  # fmt: skip
@@ -358,6 +467,32 @@ def deleted_by(user: str, owner: str = "") -> list[Object]:
     ]
 
 
+def not_freed() -> list[Object]:
+    """A Job whose pod has ended; a webhook refuses to let its controller take the finalizer off."""
+    made = job(None, {"active": 0, "startTime": None})
+    made["spec"]["template"]["metadata"]["labels"]["batch.kubernetes.io/job-name"] = "work"
+    begun = pod("Pending", spec={"nodeName": None}, meta={"name": "work-x2x4z",
+                                                          "generateName": "work-"})  # fmt: skip
+    over = pod("Succeeded", DONE, meta=begun["metadata"])
+    waits = {**job()["status"], "active": 0, "uncountedTerminatedPods": {"succeeded": ["p-1"]}}
+    user = f"{MANAGER}job-controller"
+    lines = [
+        asked("create", made, "dora", "09:00:00", 100),
+        asked("create", begun, user, "09:00:00", 101),
+        asked("update", {**made, "status": job()["status"]}, user, "09:00:01", 102, "status"),
+        asked("patch", over, "system:node:n1", "09:05:00", 103, "status"),
+        asked("update", {**made, "status": waits}, user, "09:05:02", 104, "status"),
+    ]
+    denied = {"status": "Failure", "reason": "", "code": 400, "message": "admission webhook "
+              '"validate.kyverno.svc-fail" denied the request: blocked by policies'}  # fmt: skip
+    for number in range(6):
+        refused = asked("patch", over, user, f"09:{5 + number:02}:10", 110 + number)
+        refused["responseStatus"] = {"metadata": {}, **denied}
+        refused["responseObject"] = {"kind": "Status", "apiVersion": "v1", **denied}
+        lines.append(refused)
+    return lines
+
+
 KEDA, ADMIN = "system:serviceaccount:keda:keda-operator", "lukas"
 HELD = job({"suspend": True}, labels={"kueue.x-k8s.io/queue-name": "ml"})
 HELD["status"] = {}
@@ -404,6 +539,10 @@ AUDITED: dict[str, tuple[list[Object], tuple[str, ...], tuple[str, ...]]] = {
          "2026-05-04 09:10:00Z", "gradual"), ()),
     "helm#8146": (
         deleted_by(ADMIN), ("TK447", f"by {ADMIN}", "tracekit who TRACE --object app/work"), ()),
+    "kyverno#8815": (
+        not_freed(),
+        ("TK439", "patch by job-controller was refused (400)", '"validate.kyverno.svc-fail" denied',
+         "as of 2026-05-04 09:10:10Z"), ()),
     "helm#6741": (
         deleted_by("system:serviceaccount:kube-system:tiller"),
         ("TK447", "tiller", "helm.sh/hook-delete-policy"), ()),

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct
 
 from tracekit.answers.evidence import Evidence
-from tracekit.answers.trace_model import Facts, Pod
+from tracekit.answers.trace_model import TRACKING, Facts, Pod
 
 
 class Cause(Enum):
@@ -20,6 +20,7 @@ class Cause(Enum):
     REFUSED_BY_KUBELET = "refused by the kubelet"
     POD_DEADLINE = "the pod's own deadline"
     OWN_EXIT = "its own exit code"
+    NOT_WANTED = "its Job wanted it no longer"
     UNKNOWN = "unknown"
 
 
@@ -59,6 +60,8 @@ def ending_of(pod: Pod) -> Ending | None:
         cause, reason, message = Cause.NODE_SHUTDOWN, stated or reason, why
     elif condition or reason in _DISRUPTIONS:
         cause, reason, message = Cause.DISRUPTED, stated or reason, why
+    elif let_go(pod):
+        cause, reason = Cause.NOT_WANTED, ""
     elif reason == "DeadlineExceeded":
         cause = Cause.POD_DEADLINE
     elif reason and (reason in _REFUSALS or reason.startswith("OutOf")):
@@ -66,6 +69,21 @@ def ending_of(pod: Pod) -> Ending | None:
     elif pod.exit is not None:
         cause, reason = Cause.OWN_EXIT, str(pod.exit["reason"] or "Error")
     return Ending(cause, reason, message, Evidence.STATUS)
+
+
+def let_go(pod: Pod) -> bool:
+    """Whether the tracking finalizer was taken off while the pod ran: it counts for nothing then.
+
+    The Job controller does so with pods that a suspended Job, or one whose parallelism was lowered,
+    wants no longer, and deletes them (upstream: pkg/controller/job, deleteJobPods).
+    """
+    held = let = False
+    for state in pod.states:
+        if state.row["phase"] in ("Succeeded", "Failed"):
+            break
+        now = TRACKING in state.finalizers
+        held, let = held or now, held and not now
+    return let
 
 
 #: By convention of shells and runtimes 128 + n is the end by signal n (POSIX, signal.h); below

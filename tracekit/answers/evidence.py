@@ -28,3 +28,12 @@ class Suspension(Struct, frozen=True):
     who: str
     at_ns: int | None
     evidence: Evidence
+
+
+class Preemptor(Struct, frozen=True):
+    """A pod that another gave way to, which an Event names by its uid, and whose pod it is."""
+
+    namespace: str
+    pod: str
+    owner_kind: str | None = None
+    owner: str | None = None

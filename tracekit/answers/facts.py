@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 
 from tracekit.answers.admission import Admission
-from tracekit.answers.evidence import Suspension
+from tracekit.answers.evidence import Preemptor, Suspension
 from tracekit.answers.judgements import Judgements
 from tracekit.answers.pauses import Gap, pauses_of
 from tracekit.answers.trace_model import (
@@ -52,6 +52,7 @@ def facts_of(
     coverage: Coverage = Coverage(),  # noqa: B008 - frozen
     terminating: Mapping[str, int] | None = None,
     suspended_by: Mapping[str, Suspension] | None = None,
+    preemptors: Mapping[str, Preemptor] | None = None,
     admissions: Mapping[str, Admission] | None = None,
     first_ns: int = 1 << 62,
     end_ns: int = 0,
@@ -99,6 +100,7 @@ def facts_of(
         coverage=coverage,
         terminating=terminating or {},
         suspended_by=suspended_by or {},
+        preemptors=preemptors or {},
         admissions=admissions or {},
     )
 

@@ -21,7 +21,7 @@ _FAILURES = frozenset(rule.id for rule in job_failures.RULES)
 #: Findings about what an unfinished Job waits for.
 _WAITS = frozenset({
     "TK209", "TK210", "TK211", "TK212", "TK404", "TK405", "TK411", "TK412", "TK413", "TK414",
-    "TK428", "TK429", "TK430", "TK436", "TK438", "TK439", "TK441", "TK442",
+    "TK428", "TK429", "TK430", "TK436", "TK437", "TK438", "TK439", "TK441", "TK442",
 })  # fmt: skip
 _FINDING_OF = {
     Wait.GATES: waiting.CANNOT_START,
@@ -31,6 +31,7 @@ _FINDING_OF = {
     Wait.CRASHES: waiting.FAILS_AGAIN,
     Wait.TERMINATING: waiting.TERMINATING,
     Wait.SIDECAR: waiting.RUNS_ON,
+    Wait.NATIVE_SIDECAR: waiting.RUNS_ON,
     Wait.GRACE: waiting.TERMINATING,
     Wait.INIT_RUNS: waiting.INIT_RUNS,
     Wait.NODE_LOST: waiting.NODE_LOST,
@@ -127,7 +128,7 @@ def wait_rows(facts: Facts, findings: Sequence[Finding]) -> Iterator[Row]:
     """A row for each unfinished Job that waits for something, and for each pod that holds it."""
     cases = _by_uid(findings, _WAITS)
     for job in facts.jobs:
-        if job.ended_ns is not None or job.gone_ns is not None or not job.managed:
+        if job.ended_ns is not None or job.gone_ns is not None:
             continue
         case = cases.get(job.uid)
         todo = None if case is None else advice_of(case)
@@ -136,7 +137,8 @@ def wait_rows(facts: Facts, findings: Sequence[Finding]) -> Iterator[Row]:
                 "Job", job, job.name, job.uid, case.claim, case.from_ns,
                 {"message": case.detail, "finding": case.rule.id, "advice": todo},
             )  # fmt: skip
-        held_up = held_by(facts, job)
+        # What pods another controller makes, and what holds them, is for that one to tell.
+        held_up = held_by(facts, job) if job.managed else []
         if case is None and not held_up:
             yield _plain_wait(facts, job)
         for held in held_up:
@@ -154,7 +156,9 @@ def _plain_wait(facts: Facts, job: Job) -> Row:
     pods = [pod for pod in job.pods if pod.end is None and pod.gone_ns is None]
     running = [pod for pod in pods if pod.ran_at_all]
     since_ns = min((pod.created_ns for pod in running or pods), default=job.created_ns)
-    if running:
+    if not job.managed:
+        what, since_ns = f"{job.spec.get('managedBy')}, which manages it", job.created_ns
+    elif running:
         what = "its pods, which run"
     elif pods:
         what = "its pods to start"

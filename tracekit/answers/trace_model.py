@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tracekit.answers.admission import Admission
-from tracekit.answers.evidence import Suspension
+from tracekit.answers.evidence import Preemptor, Suspension
 from tracekit.answers.judgements import Judgements
 from tracekit.answers.model import Target
 from tracekit.answers.pauses import Gap, Pause
@@ -311,7 +311,7 @@ class Pod(Life):
 
     @once
     def exit(self) -> Mapping[str, Any] | None:
-        """The terminated regular container with the greatest exit code, as it was last seen."""
+        """The regular container that ended with an error first, else one that ended well."""
         for state in reversed(self.states):
             ended = [
                 c
@@ -319,8 +319,11 @@ class Pod(Life):
                 if c["state"] == "terminated" and not c["init"]
             ]
             if ended:
-                worst: Mapping[str, Any] = max(ended, key=lambda c: c["exit_code"] or 0)
-                return worst
+                first: Mapping[str, Any] = min(
+                    ended, key=lambda c: (not c["exit_code"], c["finished_ns"] or 0,
+                                          -(c["exit_code"] or 0))
+                )  # fmt: skip
+                return first
         return None
 
     @once
@@ -448,6 +451,8 @@ class Facts:
     admissions: Mapping[str, Admission] = field(default_factory=dict)
     #: By uid of what is suspended at the end.
     suspended_by: Mapping[str, Suspension] = field(default_factory=dict)
+    #: By uid: pods that others gave way to, as far as the record has them.
+    preemptors: Mapping[str, Preemptor] = field(default_factory=dict)
     #: By the uid of their Job: Events of creations that were refused.
     refusals_of: Mapping[str, list[State]] = field(default_factory=dict)
     pod_events: Mapping[str, list[State]] = field(default_factory=dict)
@@ -461,7 +466,7 @@ class Facts:
     queue_words: Mapping[tuple[str, str], list[State]] = field(default_factory=dict)
     #: By uid of a CronJob: the Events about it of type Warning.
     cron_warnings: Mapping[str, list[State]] = field(default_factory=dict)
-    #: By kind, namespace, name and uid: Events that a Job was refused, of owners but CronJobs.
+    #: By kind, namespace, name, uid: Events that a Job was refused, of owners but CronJobs.
     refused_parents: Mapping[tuple[str, str, str, str], list[State]] = field(default_factory=dict)
     #: By stream, namespace and name of the owner: creations that an audit log says were refused.
     refused_creations: Mapping[tuple[str, str, str], list[Row]] = field(default_factory=dict)

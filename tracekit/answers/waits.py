@@ -26,6 +26,7 @@ class Wait(Enum):
     CRASHES = "a container fails again and again"
     TERMINATING = "is being deleted and does not go"
     SIDECAR = "a container runs on after another one has done its work"
+    NATIVE_SIDECAR = "its native sidecar is not ended after its work has"
     GRACE = "is being deleted, with a long grace period"
     INIT_RUNS = "an init container does not end"
     NODE_LOST = "its node does not answer"
@@ -50,6 +51,8 @@ class PodWait(Struct, frozen=True):
 #: So long beside one that ended well a container does work of its own. A choice: Kubernetes has no
 #: such limit. With less a container that finishes up is called a sidecar, with more only later.
 SIDECAR_NS = 300 * NS_PER_S
+#: Upstream: k8s.io/api/core/v1 (DefaultTerminationGracePeriodSeconds).
+_GRACE_S = 30
 CONFIGURATION = (
     "CreateContainerConfigError", "CreateContainerError", "RunContainerError",
     "PreCreateHookError", "PreStartHookError", "PostStartHookError", "CreatePodSandboxError",
@@ -90,6 +93,7 @@ def wait_of(facts: Facts, pod: Pod) -> PodWait | None:
         or _by_mounts(facts, pod)
         or _by_init(facts, pod)
         or _by_sidecar(facts, pod)
+        or _by_native_sidecar(facts, pod)
     )
 
 
@@ -198,11 +202,7 @@ def _by_mounts(facts: Facts, pod: Pod) -> PodWait | None:
 
 def _by_init(facts: Facts, pod: Pod) -> PodWait | None:
     """An init container that has run for long, while all others wait for its end."""
-    native = {
-        c.get("name")
-        for c in _specified(pod, "initContainers")
-        if isinstance(c, Mapping) and c.get("restartPolicy") == "Always"
-    }
+    native = _native_sidecars(pod)
     for container in pod.last.row["containers"] or ():
         since_ns = int(container["started_ns"] or 0)
         if not container["init"] or container["state"] != "running" or not since_ns:
@@ -212,6 +212,32 @@ def _by_init(facts: Facts, pod: Pod) -> PodWait | None:
         name = str(container["name"])
         return PodWait(pod, Wait.INIT_RUNS, name, "", "", since_ns, Evidence.STATUS)
     return None
+
+
+def _native_sidecars(pod: Pod) -> set[Any]:
+    return {
+        c.get("name")
+        for c in _specified(pod, "initContainers")
+        if isinstance(c, Mapping) and c.get("restartPolicy") == "Always"
+    }
+
+
+def _by_native_sidecar(facts: Facts, pod: Pod) -> PodWait | None:
+    """A native sidecar that the kubelet has not ended long after each regular container had."""
+    shown, native = pod.last.row["containers"] or (), _native_sidecars(pod)
+    regular = [c for c in shown if not c["init"]]
+    running = [c for c in shown if c["init"] and c["name"] in native and c["state"] == "running"]
+    ends = [int(c["finished_ns"] or 0) for c in regular if c["state"] == "terminated"]
+    if not running or not regular or len(ends) < len(regular) or not all(ends):
+        return None
+    if pod.last.spec.get("restartPolicy") == "OnFailure" and any(c["exit_code"] for c in regular):
+        return None  # that one is begun again
+    grace_s = pod.last.spec.get("terminationGracePeriodSeconds")
+    grace_ns = (grace_s if isinstance(grace_s, int) else _GRACE_S) * NS_PER_S
+    if facts.as_of(pod.namespace, "pods") - max(ends) < SIDECAR_NS + grace_ns:
+        return None
+    names, ended = (", ".join(str(c["name"]) for c in found) for found in (running, regular))
+    return PodWait(pod, Wait.NATIVE_SIDECAR, names, "", ended, max(ends), Evidence.STATUS)
 
 
 def _by_sidecar(facts: Facts, pod: Pod) -> PodWait | None:

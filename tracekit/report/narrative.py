@@ -360,7 +360,7 @@ def _syncs(judged: KeyJudgement, verdicts: Mapping[Place, Judgement]) -> Iterato
         details += list(_counted_again(sync, counted))
         details += [f"event: {e.reason}: {e.message}" for e in _distinct(sync)]
         if sync.refused:
-            details.append(f"{sync.refused} creations were refused by the API server")
+            details.append(f"requests that the API server refused: {sync.refused}")
         details += [f"expected {p.what}" for p in sync.problems]
         details += [line for j in mine if j.divergent for line in _contradiction(j)]
         details += list(_waiting(sync))

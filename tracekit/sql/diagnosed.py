@@ -34,6 +34,7 @@ from tracekit.check.verdict import Judgement
 from tracekit.judge.verdict_table import ORDER
 from tracekit.sql.computed import coverage_of_source, era_of
 from tracekit.sql.kept_judgements import VERDICT_COLUMNS, KeptJudgements
+from tracekit.sql.preemptors import preemptors
 from tracekit.sql.suspensions import suspensions
 from tracekit.trace.reading.lazy_rows import lazy_rows
 from tracekit.versions.cronjob import CronJobEra
@@ -82,6 +83,9 @@ def surroundings(
 ) -> dict[str, Any]:
     """What facts have beside objects and verdicts: it is the same for each part of a trace."""
     first_ns, last_ns = _span(session)
+    seen = _coverage(session) if coverage is None else coverage
+    # A log of requests goes on after the last write, with refused ones.
+    seen_ns = seen.end_ns if seen.timed else 0
     return {
         "gaps": _gaps(session) if gaps is None else gaps,
         "streams": {
@@ -97,12 +101,13 @@ def surroundings(
         "refused_calls": session.rows(_REFUSED_CALLS),
         "shown": list(_shown(session)),
         "suspended_by": suspensions(session),
+        "preemptors": preemptors(session),
         "admissions": _admissions(session),
         "terminating": {row["name"]: row["at_ns"] for row in session.rows(_TERMINATING)},
         "release": _release(session) if release is None else release,
-        "coverage": _coverage(session) if coverage is None else coverage,
+        "coverage": seen,
         "first_ns": 1 << 62 if first_ns is None else first_ns,
-        "end_ns": max(end_ns, last_ns or 0),
+        "end_ns": max(end_ns, last_ns or 0, seen_ns),
     }
 
 
@@ -120,7 +125,9 @@ SELECT stream, namespace, name, job, cronjob, recv_ns, code, reason, message, ve
        actor AS username
 FROM internal._rows
 WHERE type = 'CALL' AND ((reason = 'Invalid' AND stream IN ('jobs', 'cronjobs'))
-  OR (verb = 'create' AND stream IN ('pods', 'jobs') AND code >= 400 AND code NOT IN (409, 429)))
+  OR (verb = 'create' AND stream IN ('pods', 'jobs') AND code >= 400 AND code NOT IN (409, 429))
+  OR (verb IN ('patch', 'update') AND stream = 'pods' AND code >= 400
+      AND code NOT IN (404, 409, 429)))
 ORDER BY recv_ns
 """
 _WORKLOADS = """

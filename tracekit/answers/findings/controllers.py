@@ -211,7 +211,7 @@ def _succeeded(state: State) -> bool:
 
 
 def _finalizers(facts: Facts, job: Job) -> Iterator[Case]:
-    over_ns = min((ns for ns in (job.ended_ns, job.gone_ns) if ns is not None), default=None)
+    over_ns = min((ns for ns in (_ended_ns(job), job.gone_ns) if ns is not None), default=None)
     if over_ns is None:
         return
     left: list[tuple[Pod, int, int]] = []
@@ -224,7 +224,10 @@ def _finalizers(facts: Facts, job: Job) -> Iterator[Case]:
                 s.at_ns >= ended_ns and (s.gone or TRACKING not in s.finalizers)
             )
         )
-        from_ns = max(over_ns, ended_ns)
+        first_look = pod.end is pod.first and not pod.seen_from_birth
+        if first_look and freed is pod.first:
+            continue  # when it was freed nobody saw
+        from_ns = max(over_ns, pod.over_ns if first_look else ended_ns)
         until_ns = facts.as_of(job.namespace, "pods") if freed is None else freed.at_ns
         if until_ns - facts.led_since(from_ns, until_ns) >= LEFT_NS:
             left.append((pod, from_ns, until_ns))
@@ -243,8 +246,27 @@ def _finalizers(facts: Facts, job: Job) -> Iterator[Case]:
             job.cronjob,
             thread=bug.thread if bug else None,
             evidence={"pods": [p.name for p, _, _ in left], "longest_s": round(longest / NS_PER_S)},
-            todo=f"{FINALIZER_LEFT.todo} {bug.remedy}" if bug else None,
+            todo=f"{FINALIZER_LEFT.todo} {bug.remedy}" if bug else _to_free(job),
         )
+
+
+def _ended_ns(job: Job) -> int | None:
+    """When a Job ended: as its condition says, where the look came later."""
+    if job.end is None or job.end is not job.first or job.seen_from_birth:
+        return job.ended_ns
+    condition = job.end.true("Complete") or job.end.true("Failed") or {}
+    return min(int(condition.get("last_transition_ns") or job.end.at_ns), job.end.at_ns)
+
+
+def _to_free(job: Job) -> str | None:
+    """What to do where the Job stays: it may be held by just these pods (foreground deletion)."""
+    if job.gone_ns is not None:
+        return None
+    return (
+        "The Job has ended and counts no more, so the finalizer can go: kubectl patch pod NAME "
+        '--type=json -p \'[{"op":"remove","path":"/metadata/finalizers"}]\'. See whether the '
+        "controller manager leads, and whether an admission webhook refuses its changes of pods."
+    )
 
 
 def _not_tried_again(facts: Facts, job: Job) -> KnownBug | None:

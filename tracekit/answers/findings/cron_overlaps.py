@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 
+from tracekit.answers.findings.advice import advice_of
 from tracekit.answers.findings.cron_stalls import job_waits
 from tracekit.answers.findings.jobs import NOT_BEGUN
 from tracekit.answers.harm import Harm
@@ -120,8 +121,7 @@ def _held_alike(facts: Facts, unfinished: Sequence[Job]) -> Case | None:
 def _todo(unfinished: Sequence[Job], held: Case | None) -> str | None:
     """Advice by what the runs have already, and what they wait for."""
     if held is not None:
-        own = "" if held.todo is None else f"{held.todo} "
-        return f"{own}concurrencyPolicy Forbid would keep more from coming meanwhile."
+        return f"{advice_of(held)} concurrencyPolicy Forbid would keep more from coming meanwhile."
     if not unfinished:
         return None
     job = unfinished[0]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from tracekit.answers.findings import waiting
-from tracekit.answers.findings.jobs import SUSPENDED as JOB_SUSPENDED
+from tracekit.answers.findings.advice import advice_of
+from tracekit.answers.findings.jobs import holds
 from tracekit.answers.findings.leaders import LEADER
 from tracekit.answers.findings.pulls import unpulled, unpulled_case
 from tracekit.answers.findings.refused_pods import refused_case, refused_to_the_end
@@ -197,7 +197,7 @@ def _blocked(facts: Facts, cron: CronJob, jobs: Sequence[Job]) -> _Why | None:
         claim = f"starts nothing: {job.name} has not ended (concurrencyPolicy Forbid)"
         found = job_waits(facts, job)
         if found is not None:
-            return claim, f"{job.name} {found.claim}", found.todo, found.rule
+            return claim, f"{job.name}: {found.claim}", advice_of(found), found.rule
         age = span(facts.as_of(cron.namespace, "jobs") - job.created_ns)
         return claim, f"{job.name} runs for {age}", hang_advice(job), None
     return None
@@ -205,16 +205,13 @@ def _blocked(facts: Facts, cron: CronJob, jobs: Sequence[Job]) -> _Why | None:
 
 def job_waits(facts: Facts, job: Job) -> Case | None:
     """What holds a Job that has not ended, where that is known."""
-    if job.ended_ns is not None or job.gone_ns is not None or not job.managed:
+    if job.ended_ns is not None or job.gone_ns is not None:
         return None
-    if (found := unpulled(job)) is not None:
+    if job.managed and (found := unpulled(job)) is not None:
         return unpulled_case(facts, job, found, facts.end_ns)
-    if refused_to_the_end(facts, job):
+    if job.managed and refused_to_the_end(facts, job):
         return refused_case(facts, job, facts.end_ns)
-    if job.spec.get("suspend") is True:
-        claim = "is suspended"
-        return Case(JOB_SUSPENDED, job.target, claim, job.created_ns, facts.end_ns, "", job.cronjob)
-    return next(iter(waiting.waits(facts, job)), None)
+    return holds(facts, job)
 
 
 def hang_advice(job: Job) -> str:

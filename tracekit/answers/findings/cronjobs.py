@@ -204,7 +204,7 @@ def _behind_its_job(facts: Facts, case: Case, jobs: Sequence[Job], *, blocked: b
     unfinished = [job for job in jobs if job.ended_ns is None and job.gone_ns is None]
     held = next((found for job in unfinished if (found := job_waits(facts, job))), None)
     if held is not None:
-        return replace(case, cause=held.rule, todo=held.todo)
+        return replace(case, cause=held.rule, todo=advice_of(held))
     return replace(case, todo=hang_advice(unfinished[0])) if unfinished else case
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tracekit.answers.findings.controllers import FINALIZER_LEFT
 from tracekit.answers.harm import HOLDS
 from tracekit.answers.model import Case, Rule, Severity
-from tracekit.answers.trace_model import Facts, Job
+from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod
 from tracekit.answers.waits import Wait, held_by
 from tracekit.answers.words import clock, named
 from tracekit.base.durations import span
@@ -56,6 +57,8 @@ def held(facts: Facts, job: Job) -> Iterator[Case]:
             return  # TK430 names the pod that it waits for
     if until_ns - since_ns >= HELD_NS:
         left = [pod.name for pod in job.pods if not pod.last.gone]
+        tracked = [pod for pod in job.pods if pod.end is not None and _is_held(pod)]
+        cause = FINALIZER_LEFT if tracked and _FOREGROUND in holders and job.end else None
         yield Case(
             HELD,
             job.target,
@@ -64,9 +67,19 @@ def held(facts: Facts, job: Job) -> Iterator[Case]:
             until_ns,
             f"for {span(until_ns - asked_ns)} from {clock(asked_ns)} on",
             job.cronjob,
-            evidence={"finalizers": holders},
-            todo=_todo(job, holders, left),
+            evidence={"finalizers": holders, "pods": left},
+            todo=_todo(job, holders, left) if cause is None else _WAITS_FOR_PODS,
+            cause=cause,
         )
+
+
+def _is_held(pod: Pod) -> bool:
+    """Whether a pod that was asked to go has the Job controller's finalizer still."""
+    asked = pod.last.row["deleted_ns"] is not None and not pod.last.gone
+    return asked and TRACKING in pod.last.finalizers
+
+
+_WAITS_FOR_PODS = "The Job goes once these pods have."
 
 
 def _todo(job: Job, holders: Sequence[str], pods: list[str]) -> str | None:

@@ -14,6 +14,7 @@ from tracekit.answers.endings import (
     ending_of,
     init_failure,
     left_message,
+    let_go,
     memory_limit,
 )
 from tracekit.answers.findings.cut_short import deleted_before, deleted_by
@@ -122,7 +123,10 @@ def find(facts: Facts) -> Iterator[Case]:
 
 def _failed(facts: Facts, job: Job) -> Case:
     reason = str((job.failure or {}).get("reason") or "no reason")
-    dead = [p for p in job.pods if p.end is not None and p.end.row["phase"] == "Failed"]
+    dead = [
+        p for p in job.pods
+        if p.end is not None and p.end.row["phase"] == "Failed" and not let_go(p)
+    ]  # fmt: skip
     end_ns = _failed_ns(job) or facts.end_ns
     ran = any(p.ran_at_all for p in job.pods)
     if not ran and (found := unpulled(job)) is not None:

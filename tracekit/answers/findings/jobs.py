@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from tracekit.answers.admission import Admission, why_it_waits
-from tracekit.answers.endings import Cause, coded, ending_of
+from tracekit.answers.endings import Cause, coded, ending_of, let_go
 from tracekit.answers.findings import job_failures, refused_statuses, waiting
 from tracekit.answers.findings.controllers import BACKLOG, Spells, backlog_spells
 from tracekit.answers.findings.costliest import COSTLY, Costliest
@@ -25,6 +25,8 @@ from tracekit.answers.findings.uncounted import (
     behind,
     uncounted,
     uncounted_case,
+    unfreed,
+    unfreed_case,
     waits_for_its_turn,
 )
 from tracekit.answers.findings.unplaced import autoscaler, claims
@@ -34,7 +36,7 @@ from tracekit.answers.holders import holder_of
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.parts import RuleGroup
 from tracekit.answers.remedies import of_scheduler
-from tracekit.answers.trace_model import Facts, Job, Pod
+from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod
 from tracekit.answers.words import clock, counted, named, shortened
 from tracekit.base.durations import span
 from tracekit.base.kube.timestamps import NS_PER_S
@@ -147,6 +149,14 @@ def _of_jobs(facts: Facts) -> Iterator[Case]:
 #### Not begun, not ended ####
 
 
+def holds(facts: Facts, job: Job) -> Case | None:
+    """What is told first of an unfinished Job: what its pods wait for, else what it does itself."""
+    told = [*waiting.left_alone(facts, job)] or waiting.waits(facts, job)
+    if not told and job.managed:
+        told = [*_unfinished(facts, job, backlog_spells(facts))]
+    return next(iter(told or held(facts, job)), None)
+
+
 def _unfinished(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
     if job.ended_ns is not None or job.deletion_ns is not None:
         return
@@ -164,27 +174,18 @@ def _unfinished(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
     if stale and not behind(spells, job.created_ns, facts.end_ns):
         yield uncounted_case(facts, job, stale)
         return
+    if stuck := unfreed(facts, job, as_of_ns):
+        yield unfreed_case(facts, job, stuck)
+        return
     live = [p for p in job.pods if p.end is None and p.deletion_ns is None]
-    dead = [p for p in job.pods if p.end is not None and p.phase == "Failed"]
+    dead = [p for p in job.pods if p.end is not None and p.phase == "Failed" and not let_go(p)]
     if job.spec.get("suspend") is True:
         if age_ns >= BEGIN_NS:
             yield _suspended(facts, job)
     elif (case := waits_for_its_turn(facts, job, spells)) is not None:
         yield case
     elif dead and not live and job.spec.get("parallelism") != 0:
-        codes = sorted({p.exit["exit_code"] for p in dead if p.exit is not None and p.ended_alone})
-        whys = [f"exit code {named([coded(code) for code in codes])}"] if codes else []
-        whys += sorted({e.reason for p in dead if (e := ending_of(p)) and e.cause in _NOT_ITS_OWN})
-        text = f" ({'; '.join(whys)})" if whys else ""
-        detail = (
-            f"{counted(len(dead), 'failed pod')}{text}, the last at "
-            f"{clock(max(p.over_ns for p in dead))}; backoffLimit {job.spec.get('backoffLimit', 6)}"
-        )
-        longest = span(facts.release.longest_backoff_s * NS_PER_S)
-        todo = f"It goes on by itself; each failure doubles the wait, up to {longest}."
-        claim = "waited in back-off when the record ended"
-        since_ns = max(p.over_ns for p in dead)
-        yield replace(_plain(WAITING, facts, job, claim, detail, since_ns), todo=todo)
+        yield _in_back_off(facts, job, dead)
     elif job.spec.get("parallelism") != 0 and (
         (led_ns >= BEGIN_NS and not any(p.ran for p in job.pods))
         or (not as_of_ns and age_ns >= BEGIN_NS and not job.last.row["start_ns"])
@@ -192,6 +193,34 @@ def _unfinished(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
         yield _not_begun(facts, job, spells)
     else:
         yield from _unplaced(facts, job, live)
+
+
+def _in_back_off(facts: Facts, job: Job, dead: list[Pod]) -> Case:
+    """A Job whose failed pods have no successor yet."""
+    codes = sorted({p.exit["exit_code"] for p in dead if p.exit is not None and p.ended_alone})
+    whys = [f"exit code {named([coded(code) for code in codes])}"] if codes else []
+    whys += sorted({e.reason for p in dead if (e := ending_of(p)) and e.cause in _NOT_ITS_OWN})
+    text = f" ({'; '.join(whys)})" if whys else ""
+    detail = (
+        f"{counted(len(dead), 'failed pod')}{text}, the last at "
+        f"{clock(max(p.over_ns for p in dead))}; backoffLimit {job.spec.get('backoffLimit', 6)}"
+    )
+    ignored = _ignored(job, dead)
+    if ignored:
+        detail += f"; {ignored} not counted (podFailurePolicy), but each lengthens the wait"
+    longest = span(facts.release.longest_backoff_s * NS_PER_S)
+    todo = f"It goes on by itself; each failure doubles the wait, up to {longest}."
+    claim = "waited in back-off when the record ended"
+    since_ns = max(p.over_ns for p in dead)
+    case = _plain(WAITING, facts, job, claim, detail, since_ns)
+    return replace(case, todo=todo, thread=130881 if ignored else None)
+
+
+def _ignored(job: Job, dead: list[Pod]) -> int:
+    """How many failed pods a rule Ignore kept from being counted: freed, and not in the status."""
+    policy = job.spec.get("podFailurePolicy")
+    freed = [pod for pod in dead if TRACKING not in pod.last.finalizers]
+    return max(0, len(freed) - job.last.number("failed")) if policy else 0
 
 
 #: Endings of pods that tell more than an exit code does.

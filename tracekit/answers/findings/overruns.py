@@ -32,8 +32,10 @@ OVERRUN = Rule(
 TTL_LATE = Rule(
     "TK425", "deleted after its TTL", Severity.WARNING,
     "The Job went, or was still there, 5 s or more after its end + ttlSecondsAfterFinished.",
-    "A finalizer of somebody else on the Job.",
-    "See whether the TTL controller runs.", rank=33,
+    "A finalizer of somebody else on the Job; a TTL that was set a moment before the only look, "
+    "where no managedFields tell of it.",
+    "See whether the TTL controller runs: ttl-after-finished-controller among --controllers of the "
+    "controller manager, and its log.", rank=33,
 )  # fmt: skip
 
 
@@ -117,6 +119,14 @@ def _deadline_set(job: Job) -> int:
     return job.states[min(place + 1, len(job.states) - 1)].at_ns
 
 
+def _written_ns(state: State) -> int:
+    """When somebody wrote more than its status last, by managedFields; 0 where nothing tells."""
+    written = (
+        int(m["time_ns"] or 0) for m in state.row["managers"] or () if m["subresource"] != "status"
+    )
+    return max(written, default=0)
+
+
 def ttl_overrun(facts: Facts, job: Job) -> Iterator[Case]:
     """The case of a Job that stayed for longer than its TTL."""
     seconds = job.last.spec.get("ttlSecondsAfterFinished")
@@ -129,12 +139,20 @@ def ttl_overrun(facts: Facts, job: Job) -> Iterator[Case]:
         (s.at_ns for s in job.states if s.spec.get("ttlSecondsAfterFinished") == seconds),
         end.at_ns,
     )
+    if set_ns == job.first.at_ns:
+        set_ns = _written_ns(job.first)  # it had that before the first look
     due_ns = max(int(at_ns) + seconds * NS_PER_S, set_ns)
     until_ns = job.deletion_ns or facts.end_ns
-    if until_ns - due_ns < OVERRUN_NS or facts.blind(job.namespace, due_ns, until_ns):
+    if facts.blind(job.namespace, due_ns, until_ns):
+        if job.deletion_ns is not None:
+            return  # when it went within that time nobody saw
+        until_ns = facts.as_of(job.namespace, "jobs")  # a look tells that it still is there
+    if until_ns - due_ns < OVERRUN_NS:
         return
     pause = facts.pause_between(due_ns, until_ns)
     why, cause = "the TTL controller was late", None
+    if job.deletion_ns is None:
+        why = "the TTL controller has not deleted it"
     if pause is not None:
         why, cause = "nobody led when it was due (TK208)", LEADER
     yield Case(
@@ -144,7 +162,11 @@ def ttl_overrun(facts: Facts, job: Job) -> Iterator[Case]:
         due_ns,
         until_ns,
         f"ttlSecondsAfterFinished {seconds} was over at {clock(due_ns)}; "
-        + (f"it went {span(until_ns - due_ns)} later" if job.deletion_ns else "it is still there"),
+        + (
+            f"it went {span(until_ns - due_ns)} later"
+            if job.deletion_ns
+            else f"it is still there (as of {clock(until_ns)})"
+        ),
         job.cronjob,
         evidence={"ttl_s": seconds, "late_s": round((until_ns - due_ns) / NS_PER_S, 3)},
         cause=cause,

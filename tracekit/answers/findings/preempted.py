@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from tracekit.answers.evidence import Preemptor
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.trace_model import Facts, Job, Pod
 from tracekit.answers.words import clock, counted, named, shortened
@@ -39,7 +40,8 @@ def preempted(facts: Facts, job: Job) -> Iterator[Case]:
         "" if policy else f"; each counts toward backoffLimit {job.spec.get('backoffLimit', 6)}"
     )
     priority = spec.get("priorityClassName") or "none"
-    by = _preemptor(facts, pods)
+    by = _told(facts, pods)
+    who = None if by is None else _preemptor(facts, by)
     yield Case(
         PREEMPTED,
         job.target,
@@ -48,9 +50,15 @@ def preempted(facts: Facts, job: Job) -> Iterator[Case]:
         max(map(_since_ns, pods)),
         f"{named([pod.name for pod in pods])} ({pods[0].disruption}, {clock(since_ns)})"
         + (f"; Event: {shortened(by)}" if by else "; the record does not tell to which")
+        + (f" (that is {_of(who)})" if who else "")
         + f"; its priorityClassName: {priority}{counts}",
         job.cronjob,
-        evidence={"pods": [pod.name for pod in pods], "reason": pods[0].disruption, "by": by},
+        evidence={
+            "pods": [pod.name for pod in pods],
+            "reason": pods[0].disruption,
+            "by": by,
+            "preemptor": None if who is None else f"{who.namespace}/{who.pod}",
+        },
         todo=_HIGHER
         + (_IGNORE if not policy and spec.get("restartPolicy") == "Never" else "")
         + ".",
@@ -62,7 +70,17 @@ def _since_ns(pod: Pod) -> int:
     return int((shown and shown["last_transition_ns"]) or pod.last.at_ns)
 
 
-def _preemptor(facts: Facts, pods: list[Pod]) -> str | None:
+def _preemptor(facts: Facts, by: str) -> Preemptor | None:
+    """The pod whose uid those words have."""
+    return next((facts.preemptors[word] for word in by.split() if word in facts.preemptors), None)
+
+
+def _of(who: Preemptor) -> str:
+    owner = f" of {who.owner_kind} {who.owner}" if who.owner else ""
+    return f"{who.namespace}/{who.pod}{owner}"
+
+
+def _told(facts: Facts, pods: list[Pod]) -> str | None:
     """The scheduler's or the kubelet's own words, of the first pod that has some."""
     return next(
         (

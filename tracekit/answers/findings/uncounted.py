@@ -6,17 +6,19 @@ from tracekit.answers.findings.controllers import BACKLOG, WAIT_NS, Spells
 from tracekit.answers.harm import HOLDS
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod
-from tracekit.answers.words import clock, named
+from tracekit.answers.words import clock, named, shortened
 from tracekit.base.durations import span
+from tracekit.base.kube.actors import controller_of
 from tracekit.base.kube.timestamps import NS_PER_S
 
 UNCOUNTED = Rule(
     "TK439", "an ended pod that its controller does not count", Severity.ERROR,
     "A pod of an unfinished Job ended 60 s or more before the last look at both, still has the "
     "tracking finalizer and stands in none of the Job's lists, though somebody led or nothing "
-    "tells of leaders. Not of Jobs with backoffLimitPerIndex (they keep a failed pod's finalizer "
-    "until its successor is there). Where the controller was behind (TK207) it is a consequence of "
-    "that, an info, and told of a Job none of whose pods runs, from 2 s on.",
+    "tells of leaders; or it stands in one (`.status.uncountedTerminatedPods`), and the finalizer "
+    "is not taken off all the same. Not of Jobs with backoffLimitPerIndex (they keep a failed "
+    "pod's finalizer until its successor is there). Where the controller was behind (TK207) it is "
+    "a consequence of that, an info, and told of a Job none of whose pods runs, from 2 s on.",
     "A controller manager that comes back a moment later.",
     "See whether the controller manager runs and leads: kubectl -n kube-system get lease "
     "kube-controller-manager -o yaml; and what its log says of the Job.",
@@ -39,7 +41,18 @@ def uncounted(
     """Ended pods that the Job has not counted for so long, with when they ended, oldest first."""
     if "backoffLimitPerIndex" in job.spec:
         return []
-    counted_uids = {
+    return _tracked(facts, job, as_of_ns, for_ns, listed=False)
+
+
+def unfreed(facts: Facts, job: Job, as_of_ns: int) -> list[tuple[int, Pod]]:
+    """The same of those that stand in its lists, and whose finalizer is to be taken off next."""
+    return _tracked(facts, job, as_of_ns, _COUNTED_NS, listed=True)
+
+
+def _tracked(
+    facts: Facts, job: Job, as_of_ns: int, for_ns: int, *, listed: bool
+) -> list[tuple[int, Pod]]:
+    uids = {
         *(job.last.row["uncounted_succeeded"] or ()), *(job.last.row["uncounted_failed"] or ()),
     }  # fmt: skip
     found = []
@@ -49,7 +62,7 @@ def uncounted(
         ends = [int(c["finished_ns"] or 0) for c in pod.last.row["containers"] or ()]
         ended_ns = min(max(ends, default=0) or pod.end.at_ns, pod.end.at_ns)
         led_ns = as_of_ns - facts.led_since(ended_ns, as_of_ns)
-        if led_ns >= for_ns and pod.uid not in counted_uids:
+        if led_ns >= for_ns and (pod.uid in uids) == listed:
             found.append((ended_ns, pod))
     return sorted(found, key=lambda entry: (entry[0], entry[1].name))
 
@@ -74,6 +87,50 @@ def uncounted_case(facts: Facts, job: Job, stale: list[tuple[int, Pod]]) -> Case
         evidence={"pods": [p.name for _, p in stale]},
         todo=None if facts.is_whole else LOOK_AT_ALL,
     )
+
+
+_UNFREED_TODO = (
+    "See which admission webhook refuses or changes updates of pods: kubectl get "
+    "validatingwebhookconfigurations,mutatingwebhookconfigurations. It should ask for CREATE "
+    "alone. The error is in the controller manager's log, and met by hand, too: kubectl patch pod "
+    "NAME "
+    '--type=json -p \'[{"op":"remove","path":"/metadata/finalizers"}]\' (which also frees the pod).'
+)
+
+
+def unfreed_case(facts: Facts, job: Job, stuck: list[tuple[int, Pod]]) -> Case:
+    """The case of a Job whose controller has pods in its lists and leaves the finalizer on them."""
+    ended_ns, pod = stuck[0]
+    as_of_ns = facts.as_of(job.namespace, "jobs", "pods")
+    names = [p.name for _, p in stuck]
+    refused = _refusal(facts, job, names)
+    why = "" if refused is None else f"; {refused}"
+    return Case(
+        UNCOUNTED,
+        job.target,
+        "its controller does not get its finalizer off pods that ended, and so does not end it",
+        ended_ns,
+        as_of_ns,
+        f"{named(names)}: {pod.phase} at {clock(ended_ns)}, in uncountedTerminatedPods, "
+        f"{TRACKING} still on it {span(as_of_ns - ended_ns)} later (as of {clock(as_of_ns)}){why}",
+        job.cronjob,
+        thread=121605,
+        evidence={"pods": names, "refused": refused},
+        todo=_UNFREED_TODO,
+    )
+
+
+def _refusal(facts: Facts, job: Job, names: list[str]) -> str | None:
+    """How the API server refused a change of one of these pods last, as an audit log has it."""
+    for call in reversed(facts.refused_calls):
+        mine = call["stream"] == "pods" and call["namespace"] == job.namespace
+        if mine and call["name"] in names:
+            who = controller_of(call["username"], None) or call["username"]
+            return (
+                f"{call['verb']} by {who} was refused ({call['code']}): "
+                f"{shortened(str(call['message'] or ''))}"
+            )
+    return None
 
 
 def behind(spells: Spells, from_ns: int, until_ns: int) -> bool:

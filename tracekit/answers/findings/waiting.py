@@ -96,7 +96,8 @@ RUNS_ON = Rule(
     "TK436", "a container that runs on after the work is done", Severity.WARNING,
     "At the end of the record a regular container of an unfinished Job's pod has run for 5 minutes "
     "or more since each other one ended with exit code 0: the pod, and so the Job, is not done "
-    "until all of them have ended.",
+    "until all of them have ended. Or a native sidecar runs so long, and its grace period, after "
+    "all regular ones have ended: the kubelet should have ended it.",
     "A container that does work of its own.",
     "Make it a native sidecar (an init container with restartPolicy Always), let "
     "the main container end it, or keep what injects it away from Jobs.", 25908, rank=9,
@@ -159,7 +160,7 @@ class Waiting(RuleGroup):
             yield from _uncountable(facts, job)
             yield from _ttl_took(facts, job)
             yield from _pods_gone(facts, job)
-            yield from _left_alone(facts, job)
+            yield from left_alone(facts, job)
             if job.last.spec.get("suspend") is True:
                 conditioned = job.first.true("Suspended") is not None
                 self._suspended[job.namespace, job.name] = conditioned
@@ -209,13 +210,31 @@ def _runs_on(facts: Facts, job: Job, found: list[PodWait]) -> Case:
     )  # fmt: skip
 
 
+def _not_ended(facts: Facts, job: Job, found: list[PodWait]) -> Case:
+    first = found[0]
+    node = first.pod.last.row["node_name"]
+    return Case(
+        RUNS_ON, job.target,
+        f"has ended but for native sidecar {first.container}, which the kubelet has not ended",
+        first.since_ns, _as_of_ns(facts, job),
+        f"{_as_of(facts, job)}, {first.pod.name} on {node}: {first.message} ended at "
+        f"{clock(first.since_ns)}; the kubelet ends native sidecars then, by SIGTERM and, after "
+        "the grace period, by SIGKILL",
+        job.cronjob,
+        evidence={"pod": first.pod.name, "runs": first.container, "ended": first.message},
+        todo=f"Read the kubelet's log on {node} of that pod, and see whether that node is up. "
+             f"kubectl delete pod -n {job.namespace} {first.pod.name} ends it; the Job may run "
+             "that work again.",
+    )  # fmt: skip
+
+
 _NO_NATIVE_SIDECAR = (
     "Let the main container end it, or keep what injects it away from Jobs (native sidecars came "
     "with 1.29)."
 )
 
 
-def _left_alone(facts: Facts, job: Job) -> Iterator[Case]:
+def left_alone(facts: Facts, job: Job) -> Iterator[Case]:
     """An unfinished Job for which the Job controller has nothing to do."""
     if job.ended_ns is not None or job.gone_ns is not None:
         return
@@ -396,6 +415,7 @@ _WORDED = {
     Wait.INIT_FAILS: _failing,
     Wait.CRASHES: _failing,
     Wait.SIDECAR: _runs_on,
+    Wait.NATIVE_SIDECAR: _not_ended,
 }
 
 
@@ -473,8 +493,8 @@ def _spare(facts: Facts, pairs: set[tuple[int, int]]) -> Iterator[Case]:
     pairs.update(found)
     for (wanted, completions), jobs in found.items():
         claim = (
-            f"has {completions} pods at most, not parallelism {wanted}: completions is "
-            f"{completions}"
+            f"has {counted(completions, 'pod')} at most, not parallelism {wanted}: completions "
+            f"is {completions}"
         )
         for job in jobs:
             yield Case(

@@ -1,0 +1,88 @@
+"""Pods that their Job wanted no longer are no failures of it; who manages a Job, if not it."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from tests.findings.test_public_reports import (
+    RUNNING,
+    Object,
+    at,
+    container,
+    ended,
+    failed,
+    job,
+    pod,
+)
+from tracekit.answers.findings.diagnosis import diagnose
+from tracekit.cli.import_ import import_
+from tracekit.sql.diagnosed import facts_from
+from tracekit.sql.session import Session
+
+
+def revision(found: Object, number: int, **meta: object) -> Object:
+    return {**found, "metadata": {**found["metadata"], "resourceVersion": str(number), **meta}}
+
+
+def suspended_once() -> list[tuple[str, Object]]:
+    """A Job that was suspended while a pod of it ran, and that failed by another pod later."""
+    new, wanted = {"name": "work-a", "uid": "p-1"}, ["batch.kubernetes.io/job-tracking"]
+    runs = pod("Running", container("main", RUNNING), meta={**new, "finalizers": wanted})
+    killed = pod("Failed", container("main", ended(137)), meta={
+        **new, "finalizers": [], "deletionTimestamp": at("09:04"),
+        "deletionGracePeriodSeconds": 30})  # fmt: skip
+    let = pod("Running", container("main", RUNNING), meta={**new, "finalizers": []})
+    second = pod("Failed", container("main", ended(3)), meta={
+        "name": "work-b", "uid": "p-2", "creationTimestamp": at("09:04")})  # fmt: skip
+    begun = pod("Running", container("main", RUNNING), meta=second["metadata"])
+    over = failed()
+    return [
+        ("ADDED", revision(job({"backoffLimit": 0}), 100)),
+        ("ADDED", revision(runs, 101)),
+        ("MODIFIED", revision(job({"backoffLimit": 0, "suspend": True}), 102)),
+        ("MODIFIED", revision(let, 103)),
+        ("MODIFIED", revision(killed, 104)),
+        ("MODIFIED", revision(job({"backoffLimit": 0}), 105)),
+        ("ADDED", revision(begun, 106)),
+        ("MODIFIED", revision(second, 107)),
+        ("MODIFIED", revision(over, 108)),
+        ("MODIFIED", revision(second, 109, finalizers=[])),
+    ]
+
+
+def imported(place: Path, text: str) -> str:
+    log, out = place / "log.json", place / "trace"
+    log.write_text(text)
+    words = [str(log), "-o", str(out), "--kubernetes-version", "v1.33.4"]
+    result = CliRunner().invoke(import_, words, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return str(out)
+
+
+def test_a_pod_that_a_suspension_ended_is_no_failure(tmp_path: Path) -> None:
+    lines = (json.dumps({"type": kind, "object": found}) for kind, found in suspended_once())
+    trace = imported(tmp_path, "".join(f"{line}\n" for line in lines))
+    with closing(Session([trace])) as session:
+        found = {finding.id: finding for finding in diagnose(facts_from(session))}
+        case = found["TK401"].cases[0]
+        assert case.claim == "failed with exit code 3"
+        assert case.evidence["pods"] == ["work-b"]
+        assert case.evidence["exit_codes"] == [3]
+        rows = session.table("SELECT name, cause FROM endings WHERE kind = 'Pod'").to_pylist()
+    assert {row["name"]: row["cause"] for row in rows} == {
+        "work-a": "its Job wanted it no longer", "work-b": "its own exit code"}  # fmt: skip
+
+
+def test_a_job_of_another_controller_waits_for_that(tmp_path: Path) -> None:
+    who = "kueue.x-k8s.io/multikueue"
+    held = job({"managedBy": who}, {"active": 0, "startTime": None})
+    trace = imported(tmp_path, json.dumps({"apiVersion": "v1", "kind": "List", "items": [held]}))
+    with closing(Session([trace])) as session:
+        (row,) = session.table("SELECT name, waits_for, finding, advice FROM waits").to_pylist()
+    assert row["name"] == "work"
+    assert row["finding"] == "TK437"
+    assert who in row["waits_for"]
