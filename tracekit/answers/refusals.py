@@ -23,6 +23,12 @@ class Refusal(Enum):
     WEBHOOK_UNREACHABLE = "an admission webhook cannot be called"
     WEBHOOK_DENIED = "an admission webhook denied it"
     POLICY = "an admission policy denied it"
+    NO_CONSTRAINT = "no SecurityContextConstraints or PodSecurityPolicy that it may use allows it"
+    NODE_SELECTOR = "its node selector contradicts the namespace's"
+    PRIORITY = "its priority class is not permitted in the namespace"
+    QUOTA_BUSY = "the quota was being counted: it is tried again"
+    NAME_TAKEN = "an object of that name is there already"
+    OWNER = "whoever creates it may not set an owner that blocks its deletion"
     NO_RIGHT = "its controller has no right to"
     NO_ANSWER = "the API server or its etcd did not answer in time"
     NAME_TOO_LONG = "its name is too long"
@@ -37,6 +43,16 @@ _WORDS: Final = (
     (Refusal.QUOTA, ("exceeded quota", "limited to")),
     (Refusal.NO_SERVICE_ACCOUNT, ("error looking up service account",)),
     (Refusal.NO_CLASS, ("no PriorityClass with name", "RuntimeClass", "no StorageClass")),
+    (Refusal.NO_CONSTRAINT, (
+        "unable to validate against any security context constraint", "PodSecurityPolicy:",
+    )),
+    # Upstream: plugin/pkg/admission (podnodeselector, gc), and the resource quota's controller.go.
+    (Refusal.NODE_SELECTOR, ("conflicts with its namespace",)),
+    (Refusal.PRIORITY, ("priorityClass is not permitted",)),
+    (Refusal.QUOTA_BUSY, (
+        "Operation cannot be fulfilled on resourcequotas", "status unknown for quota",
+    )),
+    (Refusal.OWNER, ("cannot set blockOwnerDeletion",)),
     (Refusal.POD_SECURITY, ("violates PodSecurity",)),
     (Refusal.WEBHOOK_UNREACHABLE, ("failed calling webhook",)),
     (Refusal.WEBHOOK_DENIED, ("admission webhook",)),
@@ -49,9 +65,12 @@ _WORDS: Final = (
     # Upstream: k8s.io/apimachinery/pkg/api/errors (NewTimeoutError, …), etcd's rpctypes.
     (Refusal.NO_ANSWER, (
         "etcdserver:", "Timeout: request did not complete", "return a response in the time",
+        "TLS handshake timeout", "connection refused", "i/o timeout", "unexpected EOF",
+        "client connection lost",
     )),
     (Refusal.NAME_TOO_LONG, ("must be no more than 63", "must be no more than 253")),
     (Refusal.INVALID, ("is invalid",)),
+    (Refusal.NAME_TAKEN, ("already exists",)),
 )  # fmt: skip
 
 #: What to do about a creation that was refused.
@@ -76,6 +95,19 @@ ADVICE: Final = {
     "not look at this namespace; failurePolicy Ignore lets objects pass while it is away.",
     Refusal.WEBHOOK_DENIED: "Change the pod template as the webhook's message says.",
     Refusal.POLICY: "Change the pod template, or the policy's binding, as the message says.",
+    Refusal.NO_CONSTRAINT: "Give its ServiceAccount the right to use one that allows it "
+    "(OpenShift: oc adm policy add-scc-to-user), or the template a securityContext that one "
+    "allows.",
+    Refusal.NODE_SELECTOR: "Correct nodeSelector of the template, or the namespace's annotation "
+    "scheduler.alpha.kubernetes.io/node-selector.",
+    Refusal.PRIORITY: "Use another priorityClassName, or give the namespace a ResourceQuota whose "
+    "scope PriorityClass permits it.",
+    Refusal.QUOTA_BUSY: "It goes by itself: the quota's use was written by others at that time. If "
+    "it stays so, see whether the resource quota controller runs.",
+    Refusal.NAME_TAKEN: "See whose the object is that has the name (kubectl get -o yaml), and "
+    "delete or rename one of them.",
+    Refusal.OWNER: "Give whoever creates it the right to update the finalizers of the owner's kind "
+    "(the admission plugin OwnerReferencesPermissionEnforcement asks for it).",
     Refusal.NO_RIGHT: "Give the controller its right back (ClusterRole system:controller:…).",
     Refusal.NO_ANSWER: "The controller tries again by itself. Look at the API server and at etcd: "
     "load, slow disks, changes of its leader.",
@@ -142,6 +174,18 @@ def _amounts(text: str) -> dict[str, str]:
     return {name: amount for name, _, amount in pairs if amount}
 
 
+#: Upstream: pkg/quota/v1/evaluator/core (pods): the quota `pods` leaves out those that have ended,
+#: `count/pods` and the like do not.
+_COUNTED: Final = (
+    "Raise the quota, or delete what has ended: it counts until it is deleted (by hand, or by "
+    "ttlSecondsAfterFinished)."
+)
+
+
 def refusal_advice(message: str) -> str:
     """What to do about that refusal."""
-    return ADVICE.get(refusal_of(message), "Repair what the message objects to.")
+    found, quota = refusal_of(message), _QUOTA_SAYS.search(message)
+    asked = {} if quota is None else _amounts(quota["asked"])
+    if found is Refusal.QUOTA and asked and all(name.startswith("count/") for name in asked):
+        return _COUNTED
+    return ADVICE.get(found, "Repair what the message objects to.")

@@ -10,7 +10,8 @@ _Table = tuple[tuple[tuple[str, ...], str], ...]
 
 #: Of the scheduler's message, PodScheduled or FailedScheduling, looked for in this order.
 _SCHEDULER: Final[_Table] = (
-    (("unbound immediate PersistentVolumeClaims", "didn't find available persistent volumes"),
+    (("unbound immediate PersistentVolumeClaims", "didn't find available persistent volumes",
+      "binding volumes: "),
      ("Find out why the claim is not bound: kubectl describe pvc (its StorageClass, its "
      "provisioner, a volume in another zone).")),
     (("ReadWriteOncePod",),
@@ -27,16 +28,22 @@ _SCHEDULER: Final[_Table] = (
      "running Job's template cannot be changed: delete the Job and create it anew.")),
     (("limit on the number of Fargate", "Fargate capacity"),
      "Raise the account's limit, wait for capacity, or let nodes run it; Fargate may not retry."),
+    (("bound to non-existent pv", 'persistentvolume "'),
+     ("The volume that its claim is bound to is gone: restore it, or create the claim anew "
+     "(kubectl describe pvc).")),
+    (("no nodes available to schedule pods",),
+     "The cluster has no node: add one, or see why its autoscaler adds none."),
     (("persistentvolumeclaim",), "Create the PersistentVolumeClaim that the message names."),
 )  # fmt: skip
 #: Each of these may hold some of the nodes: all that the message names are said.
 _NODES: Final[_Table] = (
     (("volume node affinity conflict",),
      "free a node where its volume is: it is bound to a zone or node"),
+    (("enough free storage",), "free storage of the claim's class on the nodes, or ask for less"),
     (("exceed max volume count",), "free volumes on the nodes, or add a node"),
     (("unschedulable", "were unschedulable"), "uncordon a node (kubectl uncordon)"),
     (("free ports",), "free the hostPort"),
-    (("Too many pods",), "free or add a node: its pods' number is the limit"),
+    (("Too many pods", "Insufficient pods"), "free or add a node: its pods' number is the limit"),
 )  # fmt: skip
 #: The same, where the pod itself has to change, which its Job's template does not allow.
 _POD: Final[_Table] = (
@@ -87,6 +94,25 @@ _PULL: Final[_Table] = (
 )  # fmt: skip
 #: Of a container that cannot be created, or a volume that cannot be mounted.
 _KUBELET: Final[_Table] = (
+    (("no space left",), "Free the node's disk: kubectl describe node tells of its pressure."),
+    (("too many open files",), "Raise the node's limits (inotify, file handles), or free it."),
+    (("list of registered CSI drivers", "does not contain driver"),
+     ("Look at that CSI driver's DaemonSet: its plugin is not registered on the node (it is not "
+     "there, has only begun, or fails).")),
+    (("failed to sync configmap cache", "failed to sync secret cache", "not registered"),
+     ("It goes by itself: the kubelet has not read the object yet. If it stays so, see whether the "
+     "object is there and the kubelet reaches the API server.")),
+    (("InvalidVolume.NotFound", "code = NotFound desc = volume", "code = NotFound desc = Volume"),
+     "The volume behind the claim is gone: restore it, or create the claim anew."),
+    (("failed to get sandbox runtime", "no runtime for"),
+     "Set up the runtime that its RuntimeClass names on the node, or select nodes that have it."),
+    (("hostPath type check failed",),
+     "Let the node have that path, or correct the volume's hostPath and its type."),
+    (("failed to prepare subPath",), "Correct the subPath: the volume must have what it names."),
+    (("AccessDenied", "PermissionDenied"),
+     "Give the pod's ServiceAccount, or the driver, the right that the message names."),
+    (("executable file not found",),
+     "Correct the container's command: the image has no such file."),
     (("PostStartHookError", "PreStartHookError", "lifecycle hook"),
      "Correct the container's lifecycle hook: the container is killed when its command fails."),
     (("Multi-Attach", "already exclusively attached", "already used by"),
@@ -97,15 +123,19 @@ _KUBELET: Final[_Table] = (
     (("failed to assign an IP address", "no available IP", "no IP addresses available",
       "IP pool", "range is full"),
      "The network has no address left for the node: free addresses, or enlarge the subnet."),
-    (("network plugin", "cni", "CNI"), "Repair the network plugin on the node."),
-    (("not found", "not registered", "doesn't exist", "no such secret"),
+    (("network plugin", "cni", "CNI", "subnet.env", "failed to setup network", "set up sandbox"),
+     "Repair the network plugin on the node."),
+    (("Connection timed out", "No route to host"),
+     "See whether the node reaches the volume's server."),
+    (("not found", "doesn't exist", "no such secret"),
      "Create what the message names, or correct the reference to it."),
     (("runAsNonRoot", "run as non-root", "is non-numeric"),
      "Set runAsUser to a user that is not root (a number), or build the image with one."),
-    (("executable file not found", "no such file or directory"),
+    (("no such file or directory",),
      "Correct the container's command: the image has no such file."),
     (("permission denied",), "Let the container's user execute or read what the message names."),
-    (("context deadline exceeded", "failed to reserve container name", "DeadlineExceeded"),
+    (("context deadline exceeded", "failed to reserve container name",
+      "failed to reserve sandbox name", "DeadlineExceeded"),
      "Look at the node's container runtime and disk: it does not answer in time."),
     (("timed out waiting for the condition", "failed to attach", "AttachVolume"),
      "Look at the volume: kubectl describe pv, volumeattachments, and its driver's log."),
@@ -118,8 +148,10 @@ PROBE_ADVICE: Final = (
     "container answer it."
 )
 _TAINT: Final = re.compile(r"taints? \{([^:}]+)")
-#: Taints that the node lifecycle controller and cloud providers set: no pod of a Job that tolerates
-#: them would run there. Upstream: k8s.io/api/core/v1 (well_known_taints.go).
+#: Taints that the node lifecycle controller, cloud providers, autoscalers and agents of the node
+#: set: no pod of a Job that tolerates them would run there. Upstream: k8s.io/api/core/v1
+#: (well_known_taints.go), cluster-autoscaler/utils/taints, karpenter's pkg/apis/v1 (taints.go), and
+#: the documentation of Cilium and of the EBS CSI driver.
 _OF_NODES: Final = {
     "node.kubernetes.io/unreachable": "bring the node back: its kubelet does not report",
     "node.kubernetes.io/not-ready": "bring the node back: its kubelet is not ready",
@@ -130,6 +162,13 @@ _OF_NODES: Final = {
     "node.kubernetes.io/pid-pressure": "end processes of the node: it has no ids left",
     "node.cloudprovider.kubernetes.io/uninitialized": "let the cloud provider set up the node",
     "node.cloudprovider.kubernetes.io/shutdown": "start the node: it is shut down",
+    "ToBeDeletedByClusterAutoscaler": "wait for another node: the cluster autoscaler takes this "
+    "one away",
+    "karpenter.sh/disrupted": "wait for another node: Karpenter takes this one away",
+    "karpenter.sh/disruption": "wait for another node: Karpenter takes this one away",
+    "karpenter.sh/unregistered": "wait: that node is about to join",
+    "node.cilium.io/agent-not-ready": "bring up Cilium's agent on the node",
+    "ebs.csi.aws.com/agent-not-ready": "bring up the EBS CSI driver's agent on the node",
 }
 
 
