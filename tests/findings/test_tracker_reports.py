@@ -370,6 +370,14 @@ ASKED: dict[str, tuple[list[Object], str, tuple[str, ...], tuple[str, ...]]] = {
         [failed(), pod("Failed", container("main", ended(3)),
                        container("proxy", killed_later("Error")), spec=TWO, meta=FREED)],
         "v1.30.4", ("TK401", "failed with exit code 3"), ("137", "SIGKILL")),
+    "istio, an injected proxy whose image does not come": (
+        [job(), pod("Pending", DONE, container("proxy", waiting("ImagePullBackOff", "Back-off")),
+                    spec=TWO)],
+        "v1.30.4", ("TK404", "cannot pull its image p:1", "container proxy of work-a"), ("i:1",)),
+    "a native sidecar that is out of memory as the work fails": (
+        [failed(), pod("Failed", container("main", ended(1)), spec=NATIVE, meta=FREED,
+                       initContainerStatuses=[container("proxy", ended(137, "OOMKilled"))])],
+        "v1.30.4", ("TK401", "failed with exit code 1"), ("TK402", "OOMKilled")),
     "kueue, a CronJob behind a Job that waits for its turn": (
         behind_forbid(spec={"suspend": True}, status=SUSPENDED,
                       labels={"kueue.x-k8s.io/queue-name": "ml"}),

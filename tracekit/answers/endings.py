@@ -75,7 +75,8 @@ def let_go(pod: Pod) -> bool:
     """Whether the tracking finalizer was taken off while the pod ran: it counts for nothing then.
 
     The Job controller does so with pods that a suspended Job, or one whose parallelism was lowered,
-    wants no longer, and deletes them (upstream: pkg/controller/job, deleteJobPods).
+    wants no longer, and deletes them (upstream: pkg/controller/job, deleteJobPods); and with those
+    that still run as their Job fails.
     """
     held = let = False
     for state in pod.states:
@@ -104,6 +105,15 @@ def coded(exit_code: int) -> str:
 def containers_of(spec: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """What the spec of a pod, or of a template, has of containers and init containers."""
     return [c for kind in ("containers", "initContainers") for c in spec.get(kind) or ()]
+
+
+def native_sidecars(pod: Pod) -> set[str]:
+    """The init containers that run beside the others: the pod does not fail by how they end."""
+    return {
+        str(c.get("name"))
+        for c in pod.last.spec.get("initContainers") or ()
+        if isinstance(c, Mapping) and c.get("restartPolicy") == "Always"
+    }
 
 
 def memory_limit(pod: Pod, container: str) -> str | None:

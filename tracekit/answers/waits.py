@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from tracekit.answers.endings import native_sidecars
 from tracekit.answers.evidence import Evidence
 from tracekit.answers.trace_model import Facts, Job, Pod, State
 from tracekit.base.kube.timestamps import NS_PER_S
@@ -202,7 +203,7 @@ def _by_mounts(facts: Facts, pod: Pod) -> PodWait | None:
 
 def _by_init(facts: Facts, pod: Pod) -> PodWait | None:
     """An init container that has run for long, while all others wait for its end."""
-    native = _native_sidecars(pod)
+    native = native_sidecars(pod)
     for container in pod.last.row["containers"] or ():
         since_ns = int(container["started_ns"] or 0)
         if not container["init"] or container["state"] != "running" or not since_ns:
@@ -214,17 +215,9 @@ def _by_init(facts: Facts, pod: Pod) -> PodWait | None:
     return None
 
 
-def _native_sidecars(pod: Pod) -> set[Any]:
-    return {
-        c.get("name")
-        for c in _specified(pod, "initContainers")
-        if isinstance(c, Mapping) and c.get("restartPolicy") == "Always"
-    }
-
-
 def _by_native_sidecar(facts: Facts, pod: Pod) -> PodWait | None:
     """A native sidecar that the kubelet has not ended long after each regular container had."""
-    shown, native = pod.last.row["containers"] or (), _native_sidecars(pod)
+    shown, native = pod.last.row["containers"] or (), native_sidecars(pod)
     regular = [c for c in shown if not c["init"]]
     running = [c for c in shown if c["init"] and c["name"] in native and c["state"] == "running"]
     ends = [int(c["finished_ns"] or 0) for c in regular if c["state"] == "terminated"]

@@ -207,7 +207,7 @@ JOB_MAKERS = ("JobSet", "ScaledJob", "TrainJob", "RayJob", "Workflow")
 ASKED_EVENTS: tuple[Mapping[str, Sequence[str]], ...] = (
     {"involved_kind": ("Pod",)},
     {"reason": (REFUSED_CREATION, FOREIGN_OWNER)},
-    {"involved_kind": ("CronJob", "PersistentVolumeClaim"), "event_type": ("Warning",)},
+    {"involved_kind": ("Job", "CronJob", "PersistentVolumeClaim"), "event_type": ("Warning",)},
     {"involved_kind": ("Job",), "reason": (QUEUE_STOPPED,)},
     {"involved_kind": ("Workload",), "reason": QUEUE_WAITS},
     {"involved_kind": JOB_MAKERS, "event_type": ("Warning",)},

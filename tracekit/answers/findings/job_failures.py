@@ -16,6 +16,7 @@ from tracekit.answers.endings import (
     left_message,
     let_go,
     memory_limit,
+    native_sidecars,
 )
 from tracekit.answers.findings.cut_short import deleted_before, deleted_by
 from tracekit.answers.findings.evictors import taken_by
@@ -125,7 +126,8 @@ def _failed(facts: Facts, job: Job) -> Case:
     reason = str((job.failure or {}).get("reason") or "no reason")
     dead = [
         p for p in job.pods
-        if p.end is not None and p.end.row["phase"] == "Failed" and not let_go(p)
+        if p.end is not None and p.end.row["phase"] == "Failed"
+        and not (let_go(p) and deleted_before(job, [p]))
     ]  # fmt: skip
     end_ns = _failed_ns(job) or facts.end_ns
     ran = any(p.ran_at_all for p in job.pods)
@@ -208,7 +210,7 @@ _REFUSED_NOTE = (
 def _reported_by_pod(job: Job, case: Case, pods: list[Pod]) -> Case:
     """The case with the reason and message of the pod that shows its cause, and fitting advice."""
     ending = next((e for pod in pods if (e := ending_of(pod)) is not None), None)
-    if ending is None or ending.cause is Cause.OWN_EXIT:
+    if ending is None or ending.cause in (Cause.OWN_EXIT, Cause.NOT_WANTED):
         return case
     if ending.cause is Cause.UNKNOWN and not ending.reason:
         return case
@@ -382,9 +384,10 @@ def _first_oom(pods: list[Pod]) -> tuple[Pod, str] | None:
 
 
 def _oom(pod: Pod) -> Iterator[Row]:
+    beside = native_sidecars(pod)  # how they end is nothing to the pod
     for state in pod.states:
         for container in state.row["containers"] or ():
-            if container["reason"] == "OOMKilled":
+            if container["reason"] == "OOMKilled" and container["name"] not in beside:
                 yield container
 
 

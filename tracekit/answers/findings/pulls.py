@@ -63,7 +63,7 @@ def unpulled_case(facts: Facts, job: Job, found: Unpulled, until_ns: int) -> Cas
     """The case of a Job with what `unpulled` found."""
     name, container, reason = found.pod.name, found.container, found.reason
     message = _registry_says(facts, found.pod) or _kubelet_says(facts, found)
-    image, lacked = _image_of(job, container), _lacked(facts, found.pod)
+    image, lacked = _image_of(job, found.pod, container), _lacked(facts, found.pod)
     of_secrets = "" if lacked is None else f"; no imagePullSecret {lacked} in {job.namespace}"
     what = {
         "InvalidImageName": f"its image's name is not valid: {image}",
@@ -112,11 +112,16 @@ def _lacked(facts: Facts, pod: Pod) -> str | None:
     return None
 
 
-def _image_of(job: Job, container: str) -> str | None:
-    """The image that the Job's template gives to that container, else to the first one."""
-    spec: Mapping[str, Any] = (job.spec.get("template") or {}).get("spec") or {}
-    named = containers_of(spec)
-    mine = [c.get("image") for c in named if c.get("name") == container]
-    return next((str(i) for i in mine if i), None) or next(
-        (str(c["image"]) for c in named if c.get("image")), None
-    )
+def _image_of(job: Job, pod: Pod, container: str) -> str | None:
+    """The image of that container in the pod, else in the Job's template, else of its only one.
+
+    What is injected into the pod stands in no template.
+    """
+    template: Mapping[str, Any] = (job.spec.get("template") or {}).get("spec") or {}
+    named = containers_of(template)
+    mine = [
+        c.get("image") for c in (*containers_of(pod.last.spec), *named)
+        if c.get("name") == container
+    ]  # fmt: skip
+    only = [c.get("image") for c in named] if len(named) == 1 and not mine else []
+    return next((str(image) for image in (*mine, *only) if image), None)

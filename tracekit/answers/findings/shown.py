@@ -9,8 +9,9 @@ from typing import NamedTuple
 from tracekit.answers.findings.pulls import PULLS
 from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.parts import RuleGroup
+from tracekit.answers.refusals import refusal_advice
 from tracekit.answers.remedies import of_kubelet, of_pull, of_scheduler
-from tracekit.answers.trace_model import Facts, Seen
+from tracekit.answers.trace_model import REFUSED_CREATION, Facts, Seen, State
 from tracekit.answers.waits import CONFIGURATION
 from tracekit.answers.words import clock, counted, shortened
 from tracekit.base.kube.printed.ages import age_of
@@ -40,7 +41,8 @@ TROUBLED = Rule(
 )  # fmt: skip
 WARNED = Rule(
     "TK445", "Events of type Warning that were shown", Severity.WARNING,
-    "A table or a description has them, about an object of which no other finding tells.",
+    "A table or a description has them, about an object of which no other finding tells; or Events "
+    "are all that the record has, and they are about Jobs, CronJobs or pods.",
     "What was over a moment later.",
     _BESIDE, rank=36,
 )  # fmt: skip
@@ -97,13 +99,53 @@ class Texts(RuleGroup):
     """The rules of this family."""
 
     def of_part(self, facts: Facts) -> Iterator[Case]:
-        """No case: what is shown is not cut into parts."""
-        del facts
-        return iter(())
+        """What Events tell of objects of which nothing was listed; what is shown is not cut."""
+        return _told_alone(facts)
 
     def of_whole(self, whole: Facts) -> Iterator[Case]:
         """Every case of this family."""
         return _of_texts(whole)
+
+
+def _told_alone(facts: Facts) -> Iterator[Case]:
+    """Warnings about Jobs and pods, where Events are all that there is."""
+    if facts.shown or any(facts.streams.get(stream) for stream in ("jobs", "pods", "cronjobs")):
+        return
+    found: defaultdict[tuple[str, str, str, str], list[State]] = defaultdict(list)
+    for event in facts.events:
+        row = event.row
+        if row["event_type"] == "Warning" and row["involved_kind"] in ("Job", "CronJob", "Pod"):
+            names = (row["involved_kind"], row["namespace"], row["involved_name"], row["reason"])
+            found[tuple(name or "" for name in names)].append(event)  # type: ignore[index]
+    for (kind, namespace, name, reason), events in found.items():
+        last = max(events, key=lambda event: event.last_ns)
+        message = str(last.row["message"] or "")
+        times = sum(int(event.row["count"] or 1) for event in events)
+        target = Target(kind, namespace, name, last.row["involved_uid"] or "")
+        yield Case(
+            WARNED, target, f"was told of with the warning {reason}",
+            min(event.first_ns for event in events), last.last_ns,
+            f"{shortened(message)}; {counted(times, 'time')}, last at {clock(last.last_ns)}; the "
+            f"record has no {kind}s",
+            evidence={"reason": reason, "message": message},
+            todo=_of_warning(target, reason, message),
+        )  # fmt: skip
+
+
+def _of_warning(target: Target, reason: str, message: str) -> str | None:
+    """What to do about an Event of type Warning, by its words."""
+    if reason == REFUSED_CREATION:
+        return refusal_advice(message)
+    if target.kind != "Pod":
+        return None
+    if reason == "FailedScheduling":
+        return of_scheduler(message)
+    if "pull" in message.lower() and reason in ("Failed", "BackOff"):
+        return of_pull(message)
+    if reason == "BackOff":
+        space = f" -n {target.namespace}" if target.namespace else ""
+        return f"Read what its container said: kubectl logs{space} {target.name} --previous"
+    return of_kubelet(message)
 
 
 def _of_texts(facts: Facts) -> Iterator[Case]:
@@ -285,7 +327,7 @@ def _warnings(facts: Facts, one: _Object) -> Iterator[Case]:
         times = f", {last.count} times" if last.count > 1 else ""
         age = f", {last.age} before" if last.age else ""
         detail = f"{shortened(last.message)}{times}{_when(one)}{age}"
-        todo = of_kubelet(last.message) if one.target.kind == "Pod" else None
+        todo = _of_warning(one.target, reason, last.message)
         yield _case(facts, one, WARNED, f"was shown with the warning {reason}", detail, todo)
 
 

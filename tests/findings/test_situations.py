@@ -1,4 +1,4 @@
-"""Pods that their Job wanted no longer are no failures of it; who manages a Job, if not it."""
+"""Situations that no list of objects shows: watches, Events alone, and what views say of them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tests.findings.test_public_reports import (
     at,
     container,
     ended,
+    event,
     failed,
     job,
     pod,
@@ -86,3 +87,22 @@ def test_a_job_of_another_controller_waits_for_that(tmp_path: Path) -> None:
     assert row["name"] == "work"
     assert row["finding"] == "TK437"
     assert who in row["waits_for"]
+
+
+def test_events_alone_are_told(tmp_path: Path) -> None:
+    quota = (
+        'Error creating: pods "work-x" is forbidden: exceeded quota: q, requested: pods=1, used: '
+        "pods=4, limited: pods=4"
+    )
+    items = [
+        event("Job", "FailedCreate", quota),
+        revision(event("Pod", "BackOff", "Back-off restarting failed container"), 301, name="e2"),
+    ]
+    trace = imported(tmp_path, json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    with closing(Session([trace])) as session:
+        found = [case for finding in diagnose(facts_from(session)) for case in finding.cases]
+    told = {str(case.target): case for case in found if case.rule.id == "TK445"}
+    assert set(told) == {"Job app/work", "Pod app/work-a"}
+    assert told["Job app/work"].todo == "Free the quota or raise it, or ask for less."
+    assert "exceeded quota" in told["Job app/work"].detail
+    assert "kubectl logs -n app work-a --previous" in str(told["Pod app/work-a"].todo)
