@@ -151,10 +151,10 @@ def _of_jobs(facts: Facts) -> Iterator[Case]:
 
 def holds(facts: Facts, job: Job) -> Case | None:
     """What is told first of an unfinished Job: what its pods wait for, else what it does itself."""
-    told = [*waiting.left_alone(facts, job)] or waiting.waits(facts, job)
-    if not told and job.managed:
-        told = [*_unfinished(facts, job, backlog_spells(facts))]
-    return next(iter(told or held(facts, job)), None)
+    found = [*waiting.left_alone(facts, job)] or waiting.waits(facts, job)
+    if not found and job.managed:
+        found = [*_unfinished(facts, job, backlog_spells(facts))]
+    return next(iter(found or held(facts, job)), None)
 
 
 def _unfinished(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:

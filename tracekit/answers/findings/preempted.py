@@ -40,7 +40,7 @@ def preempted(facts: Facts, job: Job) -> Iterator[Case]:
         "" if policy else f"; each counts toward backoffLimit {job.spec.get('backoffLimit', 6)}"
     )
     priority = spec.get("priorityClassName") or "none"
-    by = _told(facts, pods)
+    by = _reported(facts, pods)
     who = None if by is None else _preemptor(facts, by)
     yield Case(
         PREEMPTED,
@@ -80,7 +80,7 @@ def _of(who: Preemptor) -> str:
     return f"{who.namespace}/{who.pod}{owner}"
 
 
-def _told(facts: Facts, pods: list[Pod]) -> str | None:
+def _reported(facts: Facts, pods: list[Pod]) -> str | None:
     """The scheduler's or the kubelet's own words, of the first pod that has some."""
     return next(
         (

@@ -100,14 +100,14 @@ class Texts(RuleGroup):
 
     def of_part(self, facts: Facts) -> Iterator[Case]:
         """What Events tell of objects of which nothing was listed; what is shown is not cut."""
-        return _told_alone(facts)
+        return _by_events_alone(facts)
 
     def of_whole(self, whole: Facts) -> Iterator[Case]:
         """Every case of this family."""
         return _of_texts(whole)
 
 
-def _told_alone(facts: Facts) -> Iterator[Case]:
+def _by_events_alone(facts: Facts) -> Iterator[Case]:
     """Warnings about Jobs and pods, where Events are all that there is."""
     if facts.shown or any(facts.streams.get(stream) for stream in ("jobs", "pods", "cronjobs")):
         return
