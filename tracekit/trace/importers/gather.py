@@ -35,6 +35,7 @@ _KEPT_BYTES_MAX = 32 * 1024**3
 #: An archive in an archive is opened, one in that is not.
 _NESTED_MAX = 2
 _TAR_MAGIC = slice(257, 262)
+_TAR_SUM = slice(148, 156)
 _TAR_BLOCK = 512
 _CHUNK_BYTES = 256 * 1024
 #: A file of so many bytes or more in a folder is looked into further only if these are in it.
@@ -201,7 +202,15 @@ class Gathering:
 
 def _is_archive(source: LineSource) -> bool:
     head = source.peek(512)
-    return head.startswith(ZIP_MAGIC) or head[_TAR_MAGIC] == b"ustar"
+    return head.startswith(ZIP_MAGIC) or head[_TAR_MAGIC] == b"ustar" or _begins_tar(head)
+
+
+def _begins_tar(head: bytes) -> bool:
+    """Whether it is the head of a file in a tar archive from before POSIX, by its checksum."""
+    said = head[_TAR_SUM].rstrip(b" \0").lstrip()
+    if len(head) < _TAR_BLOCK or not head[0] or not said.isdigit() or said.strip(b"01234567"):
+        return False
+    return int(said, 8) == sum(head) - sum(head[_TAR_SUM]) + 8 * ord(" ")
 
 
 class _Chunks(io.RawIOBase):

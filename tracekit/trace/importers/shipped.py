@@ -26,14 +26,16 @@ from tracekit.trace.importers import otlp
 
 Raw = dict[str, Any]
 
+#: What may stand around an Event that names its kind; around others anything may.
+_AROUND = frozenset(
+    {
+        "hits", "_source", "log", "message", "msg", "line", "event", "result", "_raw",
+        "jsonPayload", "textPayload", "data", "attributes", "content", "values", "MESSAGE",
+    }
+)  # fmt: skip
 #: By eventrouter's words for them.
 _VERBS = {"ADDED": "ADDED", "UPDATED": "MODIFIED"}
 _TYPES = frozenset({"ADDED", "MODIFIED", "DELETED"})
-#: What may stand around an Event, or around what does.
-_AROUND = (
-    "hits", "_source", "log", "message", "msg", "line", "event", "result", "_raw", "jsonPayload",
-    "textPayload", "data", "attributes", "content", "values", "MESSAGE",
-)  # fmt: skip
 _NESTED_MAX = 8
 #: One of these is in every text that holds an Event.
 _MARK = "involvedObject"
@@ -44,34 +46,47 @@ def events_in(document: Raw) -> Iterator[tuple[str, Raw]]:
 
     An Event that stands there as the API has it, with its kind, is an object as any other.
     """
-    yield from _found(document, 0)
+    yield from _found(document, 0, named=False)
 
 
-def _found(value: Any, depth: int) -> Iterator[tuple[str, Raw]]:
+def _found(value: Any, depth: int, *, named: bool) -> Iterator[tuple[str, Raw]]:
+    """`named`: it stands under a name by which shippers keep what they ship."""
     if depth > _NESTED_MAX:
         return
     if isinstance(value, str):
         inner = _json_in(value) if _MARK in value else None
         if inner is not None:
-            yield from _found(inner, depth + 1)
+            yield from _found(inner, depth + 1, named=named)
     elif isinstance(value, list):
-        for item in value:
-            yield from _found(item, depth + 1)
+        if not any(map(_is_other, value)):  # else it is a list of objects, of which none is shipped
+            for item in value:
+                yield from _found(item, depth + 1, named=named)
     elif isinstance(value, dict):
-        yield from _in_object(value, depth)
+        yield from _in_object(value, depth, named=named)
 
 
-def _in_object(value: Raw, depth: int) -> Iterator[tuple[str, Raw]]:
+def _in_object(value: Raw, depth: int, *, named: bool) -> Iterator[tuple[str, Raw]]:
     direct = _direct(value)
     if direct is not None:
         yield direct
-    elif isinstance(value.get("apiVersion"), str) and isinstance(value.get("kind"), str):
-        if depth and value["kind"] == "Event" and _has_fields({**value, "kind": None}):
+    elif _is_of_api(value):
+        if named and value["kind"] == "Event" and _has_fields({**value, "kind": None}):
             yield "", value
     else:
-        for name in _AROUND:
-            if name in value:
-                yield from _found(value[name], depth + 1)
+        for name, inner in value.items():
+            yield from _found(inner, depth + 1, named=name in _AROUND)
+
+
+def _is_of_api(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and isinstance(value.get("apiVersion"), str)
+        and isinstance(value.get("kind"), str)
+    )
+
+
+def _is_other(value: Any) -> bool:
+    return _is_of_api(value) and value["kind"] != "Event"
 
 
 def _direct(value: Raw) -> tuple[str, Raw] | None:

@@ -25,7 +25,8 @@ from tracekit.trace.importers.sample import Sample
 
 _UNPACK = "which is not unpacked here: unpack it and name what comes out"
 _TABLE = "which is not read here: export the log as JSON lines and name these"
-#: By what such a file begins with.
+_TWICE = "is compressed twice over: decompress it once, and name what comes out"
+#: By what such a file begins with, once it is decompressed.
 _MAGIC = (
     (b"7z\xbc\xaf\x27\x1c", f"is a 7z archive, {_UNPACK}"),
     (b"Rar!\x1a\x07", f"is a RAR archive, {_UNPACK}"),
@@ -33,6 +34,10 @@ _MAGIC = (
     (b"\xff\x06\0\0sNaPpY", f"is compressed by Snappy, {_UNPACK}"),
     (b"LZIP", f"is compressed by lzip, {_UNPACK}"),
     (b"\x1f\x9d", f"is compressed by compress, {_UNPACK}"),
+    (b"\x1f\x8b\x08", _TWICE),
+    (b"\x28\xb5\x2f\xfd", _TWICE),
+    (b"\xfd7zXZ\0", _TWICE),
+    (b"BZh", _TWICE),
     (b"PAR1", f"is a Parquet file, {_TABLE}"),
     (b"Obj\x01", f"is an Avro file, {_TABLE}"),
     (b"ORC", f"is an ORC file, {_TABLE}"),

@@ -169,6 +169,16 @@ def dump() -> str:
     return "\n".join([*shown, MARKS.format("START"), "a {log} line", MARKS.format("END"), ""])
 
 
+def before_posix() -> bytes:
+    """A tar archive whose heads have a checksum and no magic."""
+    content = tarred({"jobs.json": text(jobs("shop"))}, "w")
+    head = bytearray(content[:512])
+    head[257:] = bytes(255)
+    head[148:156] = b" " * 8
+    head[148:156] = b"%06o\0 " % sum(head)
+    return bytes(head) + content[512:]
+
+
 Made = Callable[[], "str | bytes"]
 BOTH = ["jobs/job-0", "jobs/job-1"]
 SHIPPED = ["events/job-0.1", "events/job-0.2"]
@@ -207,6 +217,19 @@ READ: dict[str, tuple[Made, str, list[str]]] = {
         lambda: "".join(f"2026-03-01T10:00:00.1Z stdout F {line(bare(e))}\n" for e in EVENTS),
         "kubectl", SHIPPED,
     ),
+    "an exporter's log, of CloudWatch": (
+        lambda: json.dumps({"events": [{"message": line(bare(e)), "timestamp": 1} for e in EVENTS]}, indent=4),
+        "kubectl", SHIPPED,
+    ),
+    "an exporter's log, of Azure Monitor": (
+        lambda: lines([{"records": [{"properties": {"log": line(bare(e))}}]} for e in EVENTS]),
+        "kubectl", SHIPPED,
+    ),
+    "audit events, pretty, in an issue": (
+        lambda: "Look:\n```json\n" + "\n".join(json.dumps(a, indent=2) for a in AUDIT) + "\n```\n",
+        "audit", BOTH,
+    ),
+    "a tar of the time before POSIX": (before_posix, "kubectl", BOTH),
     "kubectl events -o json": (
         lambda: json.dumps(
             {"kind": "EventList", "apiVersion": "v1", "metadata": {}, "items": [*map(bare, EVENTS)]}
@@ -287,6 +310,12 @@ def test_it_is_refused_with_what_to_do(name: str, tmp_path: Path) -> None:
     said = str(refused.value)
     assert "`kubectl get cronjobs,jobs,pods,events -A -o json` prints" in said
     assert "manifests" not in said
+
+
+def test_jobs_beside_events_in_an_answer_are_not_lost(tmp_path: Path) -> None:
+    """A list of objects is none of shipped Events: all are taken out, or none."""
+    with pytest.raises(TraceFormatError, match=r"jq -c '\.data\[\]'"):
+        imported(lambda: json.dumps({"type": "collection", "data": [*JOBS, *EVENTS]}), tmp_path)
 
 
 def test_an_event_within_an_object_of_the_api_is_none(tmp_path: Path) -> None:

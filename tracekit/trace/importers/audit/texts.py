@@ -55,7 +55,7 @@ def is_csv(head: bytes) -> bool:
     rows = _rows(io.StringIO(head.decode(errors="replace")))
     try:
         return any(
-            mark in name or (type(cell) is str and mark in cell)
+            mark in name or (type(cell) is str and mark in cell and "{" in cell)
             for row in islice(rows, _ROWS_LOOKED_AT)
             for name, cell in row.items()
             for mark in _MARKS
