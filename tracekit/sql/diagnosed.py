@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -36,6 +37,7 @@ from tracekit.sql.computed import coverage_of_source, era_of
 from tracekit.sql.kept_judgements import VERDICT_COLUMNS, KeptJudgements
 from tracekit.sql.preemptors import preemptors
 from tracekit.sql.suspensions import suspensions
+from tracekit.trace.format.model import STATE_TYPES
 from tracekit.trace.reading.lazy_rows import lazy_rows
 from tracekit.versions.cronjob import CronJobEra
 from tracekit.versions.release import Release
@@ -68,7 +70,7 @@ def facts_from(
         ticks=ticks_of(session),
         judgements=judgements,
         not_judged=not_judged,
-        logs=logs_in(session),
+        logs=logs_in(session) if around["streams"].get("logs") else (),
         **around,
     )
 
@@ -82,28 +84,24 @@ def surroundings(
     end_ns: int = 0,
 ) -> dict[str, Any]:
     """What facts have beside objects and verdicts: it is the same for each part of a trace."""
-    first_ns, last_ns = _span(session)
+    there = _RowsThere(session)
+    first_ns, last_ns = there.span()
+    calls = there.has(type="CALL")
     seen = _coverage(session) if coverage is None else coverage
     # A log of requests goes on after the last write, with refused ones.
     seen_ns = seen.end_ns if seen.timed else 0
     return {
-        "gaps": _gaps(session) if gaps is None else gaps,
-        "streams": {
-            row["stream"]: row["n"]
-            for row in session.rows(
-                "SELECT stream, count(*) AS n FROM internal._rows WHERE stream IS NOT NULL "
-                "AND type <> 'GAP' GROUP BY stream"
-            )
-        },
+        "gaps": (_gaps(session) if there.has(type="GAP") else []) if gaps is None else gaps,
+        "streams": there.by_stream(),
         "problems": list(session.problems),
         "generation": _generation(session),
-        "container_notes": _container_notes(session),
-        "refused_calls": session.rows(_REFUSED_CALLS),
-        "shown": list(_shown(session)),
+        "container_notes": _container_notes(session) if there.has(stream="pods") else {},
+        "refused_calls": session.rows(_REFUSED_CALLS) if calls else [],
+        "shown": list(_shown(session)) if calls else [],
         "suspended_by": suspensions(session),
-        "preemptors": preemptors(session),
-        "admissions": _admissions(session),
-        "terminating": {row["name"]: row["at_ns"] for row in session.rows(_TERMINATING)},
+        "preemptors": preemptors(session) if there.has(stream="events") else {},
+        "admissions": _admissions(session) if there.has(stream="workloads") else {},
+        "terminating": _terminating(session) if there.has(stream="namespaces") else {},
         "release": _release(session) if release is None else release,
         "coverage": seen,
         "first_ns": 1 << 62 if first_ns is None else first_ns,
@@ -111,14 +109,50 @@ def surroundings(
     }
 
 
+class _RowsThere:
+    """How many rows of each stream and type there are, and when they were received.
+
+    Each other question reads columns of all rows: it is asked only where it can find something.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._kinds = session.rows(
+            "SELECT stream, type, count(*) AS n, min(recv_ns) AS first, max(recv_ns) AS last "
+            "FROM internal._rows GROUP BY stream, type ORDER BY stream, type"
+        )
+
+    def has(self, **wanted: str) -> bool:
+        """Whether there is a row with that stream or type."""
+        return any(wanted.items() <= kind.items() for kind in self._kinds)
+
+    def by_stream(self) -> dict[str, int]:
+        """How many rows each stream has; the times in which it was not seen are none."""
+        found: Counter[str] = Counter()
+        for kind in self._kinds:
+            if kind["stream"] is not None and kind["type"] != "GAP":
+                found[kind["stream"]] += kind["n"]
+        return dict(found)
+
+    def span(self) -> tuple[int | None, int | None]:
+        """When the first and the last state of an object was received."""
+        kinds = [k for k in self._kinds if k["type"] in STATE_TYPES and k["stream"] in STREAMS]
+        first = min((k["first"] for k in kinds if k["first"] is not None), default=None)
+        return first, max((k["last"] for k in kinds if k["last"] is not None), default=None)
+
+
 # Messages of a container's state and the state before have no column: the raw text of a pod's last
 # revision has them. Of a failed pod it is read only where a container left one.
-_LAST_OF_PODS = r"""
+_LAST_OF_PODS = """
 WITH ends AS (SELECT uid, max(_order) AS last FROM internal._states WHERE stream = 'pods'
               GROUP BY uid)
-SELECT s.uid, s.raw FROM internal._states AS s JOIN ends ON s.uid = ends.uid AND s._order = last
-WHERE s.stream = 'pods' AND ((s.type <> 'DELETED' AND s.phase NOT IN ('Succeeded', 'Failed'))
-  OR (s.phase = 'Failed' AND regexp_matches(s.raw, '"terminated"\s*:\s*\{[^{}]*"message"')))
+SELECT s.seq FROM internal._states AS s JOIN ends ON s.uid = ends.uid AND s._order = last
+WHERE s.stream = 'pods'
+  AND (s.phase = 'Failed' OR (s.type <> 'DELETED' AND s.phase NOT IN ('Succeeded', 'Failed')))
+"""
+_NOTED = r"""
+SELECT uid, raw FROM internal._states
+WHERE stream = 'pods' AND seq IN (SELECT unnest($seqs)) AND (phase <> 'Failed'
+  OR regexp_matches(raw, '"terminated"\s*:\s*\{[^{}]*"message"'))
 """
 _REFUSED_CALLS = """
 SELECT stream, namespace, name, job, cronjob, recv_ns, code, reason, message, verb,
@@ -147,6 +181,11 @@ WHERE stream = 'namespaces' AND (deleted_ns IS NOT NULL OR type = 'DELETED') GRO
 """
 
 
+def _terminating(session: Session) -> dict[str, int]:
+    """By namespace: when its deletion was asked for."""
+    return {row["name"]: row["at_ns"] for row in session.rows(_TERMINATING)}
+
+
 def _shown(session: Session) -> Iterator[Seen]:
     """What text for people shows; a row that says something else is passed over."""
     for row in session.rows(_SHOWN):
@@ -173,7 +212,9 @@ def _admissions(session: Session) -> dict[str, Admission]:
 def _container_notes(session: Session) -> dict[str, list[dict[str, Any]]]:
     """By pod: for what each container waits, how it ended before, and what it left at its end."""
     found: dict[str, list[dict[str, Any]]] = {}
-    for row in session.rows(_LAST_OF_PODS):
+    # Which revisions these are is asked first: texts of all of them need not be read.
+    seqs = [seq for (seq,) in session.tuples(_LAST_OF_PODS)]
+    for row in session.rows(_NOTED, seqs=seqs) if seqs else ():
         try:
             status = orjson.loads(row["raw"] or "{}").get("status") or {}
             found[row["uid"]] = [
@@ -231,15 +272,6 @@ def _states(session: Session) -> Iterator[Keyed]:
     names = ", ".join(f'"{name}"' for name in COLUMNS)
     query = f"SELECT {names} FROM internal._states WHERE stream IN ({_STREAMS}) AND {_events()}"  # noqa: S608 - our own names
     return lazy_rows([session.columns(query)], KEYS)
-
-
-def _span(session: Session) -> tuple[int | None, int | None]:
-    """When the first and the last of all rows was received."""
-    (row,) = session.rows(
-        "SELECT min(recv_ns) AS first, max(recv_ns) AS last FROM internal._states "  # noqa: S608
-        f"WHERE stream IN ({_STREAMS})"
-    )
-    return row["first"], row["last"]
 
 
 class Spaces(NamedTuple):

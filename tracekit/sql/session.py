@@ -216,11 +216,11 @@ class Session:
         """Make these of `SHARED` once, for several queries; such as were asked for stay views."""
         self._to_hold |= frozenset(parts)
 
-    def rows(self, query: str, **values: str | int | None) -> list[dict[str, Any]]:
+    def rows(self, query: str, **values: Any) -> list[dict[str, Any]]:
         """The rows of one of our own queries, with its parameters bound."""
         return list(self.each_row(query, **values))
 
-    def each_row(self, query: str, **values: str | int | None) -> Iterator[dict[str, Any]]:
+    def each_row(self, query: str, **values: Any) -> Iterator[dict[str, Any]]:
         """The same, some of them in memory at a time."""
         self._make_parts(query)
         cursor = self.connection.cursor()

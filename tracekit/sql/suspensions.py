@@ -16,31 +16,33 @@ if TYPE_CHECKING:
     from tracekit.sql.session import Session
 
 _SUSPENDED = """
-WITH ends AS (SELECT uid, max(_order) AS last FROM internal._states
-              WHERE stream IN ('jobs', 'cronjobs') GROUP BY uid),
-suspended AS (SELECT s.uid, s.raw FROM internal._states AS s
-              JOIN ends ON s.uid = ends.uid AND s._order = ends.last
-              WHERE s.type <> 'DELETED' AND s.spec LIKE '%"suspend":true%')
+SELECT uid FROM internal._states WHERE stream IN ('jobs', 'cronjobs') GROUP BY uid
+HAVING arg_max(type <> 'DELETED' AND coalesce(spec LIKE '%"suspend":true%', false), _order)
 """
-_ENDS = f"{_SUSPENDED} SELECT uid, raw FROM suspended"  # noqa: S608 - our own words
-_HISTORIES = (
-    f"{_SUSPENDED} SELECT h.uid, h.recv_ns, h.actor, h.actor_agent, h.spec "  # noqa: S608 - as above
-    "FROM internal._states AS h JOIN suspended ON h.uid = suspended.uid ORDER BY h.uid, h._order"
-)
+_HISTORIES = """
+SELECT uid, seq, recv_ns, actor, actor_agent, spec FROM internal._states
+WHERE stream IN ('jobs', 'cronjobs') AND uid IN (SELECT unnest($uids)) ORDER BY uid, _order, seq
+"""
+#: Texts are long: only those that are needed are read.
+_TEXTS = "SELECT uid, raw FROM internal._states WHERE seq IN (SELECT unnest($seqs))"
 
 
 def suspensions(session: Session) -> dict[str, Suspension]:
     """By uid: who set spec.suspend of each Job and CronJob that is suspended at the end."""
-    raw = {row["uid"]: row["raw"] for row in session.rows(_ENDS)}
-    if not raw:
+    uids = [uid for (uid,) in session.tuples(_SUSPENDED) if uid is not None]
+    if not uids:
         return {}
     found: dict[str, Suspension] = {}
-    for uid, rows in groupby(session.rows(_HISTORIES), key=lambda row: row["uid"]):
-        seen = _by_audit([*rows])
-        if seen is not None:
+    without: list[int] = []
+    for uid, history in groupby(session.rows(_HISTORIES, uids=uids), key=lambda row: row["uid"]):
+        rows = [*history]
+        if (seen := _by_audit(rows)) is not None:
             found[uid] = seen
-        elif (owner := _by_managers(raw[uid])) is not None:
-            found[uid] = owner
+        else:
+            without.append(rows[-1]["seq"])
+    for row in session.rows(_TEXTS, seqs=without) if without else ():
+        if (owner := _by_managers(row["raw"])) is not None:
+            found[row["uid"]] = owner
     return found
 
 

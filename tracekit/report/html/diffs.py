@@ -50,8 +50,7 @@ def changed_leaves(old: Any, now: Any) -> list[Change]:
     """The leaves that differ; most of an object stays as it is, and is not taken apart."""
     was: dict[str, Any] = {}
     comes: dict[str, Any] = {}
-    _put_differing(old, now, "", was)
-    _put_differing(now, old, "", comes)
+    _put_differing(old, now, "", was, comes)
     return [
         [path, was.get(path), comes.get(path)]
         for path in dict.fromkeys([*was, *comes])
@@ -66,19 +65,28 @@ def flatten(obj: Any) -> dict[str, Any]:
     return found
 
 
-def _put_differing(obj: Any, other: Any, path: str, found: dict[str, Any]) -> None:
-    """The leaves of an object but for those of parts that the other one has, too."""
+def _put_differing(
+    old: Any, now: Any, path: str, was: dict[str, Any], comes: dict[str, Any]
+) -> None:
+    """The leaves of both but for those of parts that both have, each in its object's own order."""
     if path in _NOISE:
         return
-    if not (obj and other and isinstance(obj, dict) and isinstance(other, dict)):
-        _put_leaves(obj, path, found)
+    if not (old and now and isinstance(old, dict) and isinstance(now, dict)):
+        _put_leaves(old, path, was)
+        _put_leaves(now, path, comes)
         return
-    for key, item in obj.items():
-        below = f"{path}.{key}" if path else key
-        if key not in other:
-            _put_leaves(item, below, found)
-        elif item != other[key]:
-            _put_differing(item, other[key], below, found)
+    came: dict[str, dict[str, Any]] = {}
+    for key, item in old.items():
+        if key not in now:
+            _put_leaves(item, f"{path}.{key}" if path else key, was)
+        elif item != now[key]:
+            came[key] = {}
+            _put_differing(item, now[key], f"{path}.{key}" if path else key, was, came[key])
+    for key, item in now.items():
+        if key in came:
+            comes.update(came[key])
+        elif key not in old:
+            _put_leaves(item, f"{path}.{key}" if path else key, comes)
 
 
 def _put_leaves(obj: Any, path: str, found: dict[str, Any]) -> None:
