@@ -22,7 +22,7 @@ from tracekit.trace.importers.combine import combine, joined_header
 from tracekit.trace.importers.facts import Version
 from tracekit.trace.importers.gather import Gathering
 from tracekit.trace.importers.kinds import BY_NAME, Kind, LineMaker, recognise, wrong_kind
-from tracekit.trace.importers.kubectl import CUT_LIST, MANIFESTS
+from tracekit.trace.importers.kubectl import CUT_LIST, CUT_OBJECT, MANIFESTS
 from tracekit.trace.importers.kubectl_text import KUBECTL_TEXT
 from tracekit.trace.importers.remote import is_remote_trace
 from tracekit.trace.importers.report import ImportResult
@@ -290,8 +290,9 @@ def _nothing_kept(part: _Part, result: ImportResult) -> TraceFormatError:
     if not result.shapes or recognise(first.again()) is not part.kind:
         return wrong_kind(first.again(), part.kind)
     rest = f" and {len(part.sources) - 1:,} more" if len(part.sources) > 1 else ""
-    if result.problems[CUT_LIST]:
-        return TraceFormatError(f"{first.name} has {CUT_LIST}")
+    for cut in (CUT_LIST, CUT_OBJECT):
+        if result.problems[cut]:
+            return TraceFormatError(f"{first.name} has {cut}")
     if result.problems[MANIFESTS]:
         return _manifests_only(part, result)
     kinds = ", ".join(STREAM_KINDS.values())

@@ -424,3 +424,20 @@ def test_a_log_of_which_no_entry_can_be_read_is_not_said_to_be_no_audit_log(tmp_
         with pytest.raises(TraceFormatError) as refused:
             import_files(ImportRequest([str(path)], tmp_path / "trace", kind=kind))
         assert "nothing in it can be read (audit entries of an unknown form" in str(refused.value)
+
+
+@pytest.mark.parametrize("keep", [10, 60, 400, 900])
+def test_what_follows_an_entry_that_was_cut_in_its_line_is_kept(tmp_path, keep):
+    """A server that is killed leaves half a line, and the next one goes on in it."""
+    obj = {"apiVersion": "batch/v1", "kind": "Job", **job("a")}
+    lines = [
+        json.dumps(entry("create", "jobs", f"a-{n}", at_s=n, response=obj, code=201, audit_id=str(n)),
+                   separators=(",", ":"))
+        for n in range(3)
+    ]  # fmt: skip
+    assert lines[0].startswith('{"kind":"Event","apiVersion":"audit.k8s.io/')
+    path = tmp_path / "audit.log"
+    path.write_text(f"{lines[0]}\n{lines[1][: keep + 40]}{lines[2]}\n")
+    _, (result,) = imported(tmp_path, path)
+    assert result.shapes == {"audit": 2}
+    assert result.problems["audit entries that end within a line, left out"] == 1

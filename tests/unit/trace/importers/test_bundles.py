@@ -32,6 +32,7 @@ def thing(kind: str, space: str, number: int) -> dict:
             "resourceVersion": str(100 + number),
             "creationTimestamp": "2026-03-01T10:00:00Z",
         },
+        "status": {},
     }
 
 

@@ -14,8 +14,8 @@ from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.run import ImportRequest, import_files
 from tracekit.trace.reading.reader import TraceReader
 
-JOBS = [{**thing("Job", "shop", n), "spec": {"completions": 1}} for n in range(2)]
-POD = {**thing("Pod", "shop", 0), "spec": {"containers": [{"name": "c"}]}}
+JOBS = [{**thing("Job", "shop", n), "spec": {"completions": 1}, "status": {}} for n in range(2)]
+POD = {**thing("Pod", "shop", 0), "spec": {"containers": [{"name": "c"}]}, "status": {}}
 SAID = "Warning: batch/v1beta1 CronJob is deprecated in v1.21+; use batch/v1 CronJob\n"
 NONE = "No resources found in shop namespace.\n"
 
@@ -91,6 +91,17 @@ def test_a_list_that_was_cut_is_refused_as_that(tmp_path: Path) -> None:
     with pytest.raises(TraceFormatError) as refused:
         imported(LISTS[0][: LISTS[0].index("kind: List")], tmp_path)
     assert str(refused.value).endswith("source has a list that ends before it names its kind: it is cut off, fetch it anew")  # fmt: skip
+
+
+@pytest.mark.parametrize("end", ["status:", "spec:"])
+def test_an_object_that_was_cut_is_no_state(tmp_path: Path, end: str) -> None:
+    """A Job without a status is not one whose controller has not looked at it."""
+    whole = yaml.safe_dump(JOBS[0])
+    with pytest.raises(TraceFormatError, match="has an object that ends before its status"):
+        imported(whole[: whole.index(end)], tmp_path)
+    result, found = imported(f"{made(JOBS[1])}---\n{whole[: whole.index(end)]}", tmp_path)
+    assert found == ["jobs/shop/job-1"]
+    assert any("ends before its status" in what for what in result.problems)
 
 
 def test_items_that_somebody_has_picked_out_are_objects_that_stand_alone(tmp_path: Path) -> None:

@@ -52,6 +52,8 @@ from tracekit.trace.importers.spill import Spill
 
 _ObjectKey = tuple[str, str, str, int, str]
 _TimeKey = tuple[int, int, int]
+#: What an API server begins each line with; in a text within an event its quotes are escaped.
+_BEGINS = b'{"kind":"Event","apiVersion":"audit.k8s.io/'
 _BAD_REQUEST = 400
 #: Clocks that differ by less are put right without a word.
 _TOLD_SKEW_NS = NS_PER_S // 10
@@ -118,12 +120,14 @@ class AuditReader:
 
     def _takes(self, line: bytes) -> bool:
         """Take a line that is an event and nothing else, as those of API servers are."""
-        if not is_bare(line):
-            return False
-        try:
-            entry = decode_entry(line)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return False  # what is wrong with it is told where documents are looked for
+        entry = _bare_entry(line)
+        if entry is None:
+            # Of an API server that was killed, the next one goes on in the line that it had begun.
+            at = line.rfind(_BEGINS, 1) if line.startswith(_BEGINS) else -1
+            entry = _bare_entry(line[at:]) if at > 0 else None
+            if entry is None:
+                return False  # what is wrong with it is told where documents are looked for
+            self.result.problems["audit entries that end within a line, left out"] += 1
         self.result.shapes["audit"] += 1
         self._entry(entry)
         return True
@@ -476,6 +480,16 @@ def _with_fields_parsed(text: bytes) -> Entry:
 
 
 @lru_cache(maxsize=1024)  # few clients ask again and again
+def _bare_entry(line: bytes) -> Entry | None:
+    """The entry that a line is as a whole; None if it is none, or another form of one."""
+    if not is_bare(line):
+        return None
+    try:
+        return decode_entry(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
 def _control_plane_version(agent: str | None) -> str | None:
     """The version in the name of a client that is a part of the control plane."""
     for name in ("kube-controller-manager/v", "kube-apiserver/v"):
