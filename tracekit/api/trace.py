@@ -130,9 +130,9 @@ class Trace:
     def warnings(self) -> list[str]:
         """Sentences about the rules that it was judged by, once it was."""
         eras = [judge.era for judge in self._judges.values()]
-        finding_lines = [text for era in eras for text in era.warnings]
+        by_rules = [text for era in eras for text in era.warnings]
         asked = [text for session in self._sessions.values() for text in session.warnings]
-        return list(dict.fromkeys([*finding_lines, *asked]))
+        return list(dict.fromkeys([*by_rules, *asked]))
 
     @property
     def is_damaged(self) -> bool:
@@ -318,8 +318,9 @@ class Trace:
             narrative = narrative.within(times)
         if times.until_ns is None:
             found = self._conclude(narrative, judge, rules)
-            narrative.finding_lines = finding_lines(found, narrative.name)
-            narrative.findings = [finding_document(finding) for finding in found]
+            place = (narrative.kind, narrative.namespace, narrative.name)
+            narrative.finding_lines = finding_lines(found, *place, self._name)
+            narrative.findings = [finding_document(finding, self._name) for finding in found]
         if self.problems:
             lost = (
                 "A part of the trace is lost: what it held counts here as never done, so take no "

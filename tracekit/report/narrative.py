@@ -431,8 +431,8 @@ def _news(revisions: Sequence[Revision[PodView]]) -> Iterator[str]:
     for name, state in last.items():
         groups.setdefault(state, []).append(name)
     if groups:
-        finding_lines = "; ".join(f"{named(names)} {state}" for state, names in groups.items())
-        yield f"saw: {finding_lines}"
+        states = "; ".join(f"{named(names)} {state}" for state, names in groups.items())
+        yield f"saw: {states}"
 
 
 def _exit(pod: PodView) -> str:
@@ -448,10 +448,10 @@ def _did(writes: Iterable[Write]) -> str:
             statuses.append(write.job)
         elif write.pod is not None:
             parts.setdefault(write.kind, []).append(write.pod.view.name)
-    finding_lines = [f"{_VERBS[kind]} {named(names)}" for kind, names in parts.items()]
+    done = [f"{_VERBS[kind]} {named(names)}" for kind, names in parts.items()]
     if statuses:
-        finding_lines.append(_status(statuses[0], statuses[-1]))
-    return "; ".join(finding_lines)
+        done.append(_status(statuses[0], statuses[-1]))
+    return "; ".join(done)
 
 
 def _status(first: Revision[JobView], last: Revision[JobView]) -> str:

@@ -15,14 +15,14 @@ import pyarrow.compute as pc
 from msgspec import Struct
 
 from tracekit.answers.facts import facts_of
-from tracekit.answers.findings.advice import advice
+from tracekit.answers.findings.advice import advice_of
 from tracekit.answers.findings.controllers import STALE_NS, Spells, backlog_spells
 from tracekit.answers.findings.diagnosis import diagnose
 from tracekit.answers.findings.jobs import NOT_BEGUN, WAITING
 from tracekit.answers.findings.overruns import OVERRUN
 from tracekit.answers.findings.uncounted import UNCOUNTED
 from tracekit.answers.judgements import Listed
-from tracekit.answers.model import Family, Finding, Severity
+from tracekit.answers.model import Family, Finding, Severity, Target
 from tracekit.answers.pauses import Gap, Pause
 from tracekit.answers.trace_model import COLUMNS, KEYS, Facts
 from tracekit.base.coverage import Coverage
@@ -190,23 +190,31 @@ def findings_about(
     kind: str, namespace: str, name: str, findings: Sequence[Finding]
 ) -> list[Finding]:
     """Those of some findings that have this object among others, worst first."""
-    place = (kind, namespace, name)
     return [
         finding
         for finding in findings
         if finding.rule.family not in _ELSEWHERE
-        and any((t.kind, t.namespace, t.name) == place for t in finding.objects)
+        and any(_is_of(target, kind, namespace, name) for target in finding.objects)
     ]
 
 
-def finding_lines(findings: Sequence[Finding], name: str) -> list[tuple[str, bool]]:
-    """Lines on findings about one object, and whether each begins one."""
+def _is_of(target: Target, kind: str, namespace: str, name: str) -> bool:
+    return (target.kind, target.namespace, target.name) == (kind, namespace, name)
+
+
+def finding_lines(
+    findings: Sequence[Finding], kind: str, namespace: str, name: str, trace: str
+) -> list[tuple[str, bool]]:
+    """Lines on findings about one object, and whether each begins one.
+
+    `trace`: what the reader calls the trace, for commands.
+    """
     lines: list[tuple[str, bool]] = []
     for finding in findings:
-        case = next(case for case in finding.cases if case.target.name == name)
+        case = next(case for case in finding.cases if _is_of(case.target, kind, namespace, name))
         thread = f" (#{finding.thread})" if finding.thread else ""
         lines.append((f"{finding.severity.value} {finding.id}: {case.claim}{thread}", True))
         lines.append((case.detail, False))
         if finding.severity is not Severity.INFO:
-            lines.append((f"do: {advice(finding)}", False))
+            lines.append((f"do: {advice_of(case, trace)}", False))
     return lines

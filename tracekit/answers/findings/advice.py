@@ -23,10 +23,7 @@ def advice(finding: Finding, trace: str | None = None) -> str:
         trace: What the reader calls the trace: it stands in commands, too. None where several
             traces are asked at once; then they say TRACE.
     """
-    text = advice_of(finding.cases[0])
-    if trace is None:
-        return text
-    return _OF_TRACE.sub(lambda found: found[1] + for_shell(trace), text)
+    return advice_of(finding.cases[0], trace)
 
 
 def commands(finding: Finding, trace: str) -> list[list[str]]:
@@ -55,8 +52,8 @@ def _pod_of(case: Case) -> str | None:
     return None if pods[0] is None else str(pods[0])
 
 
-def advice_of(case: Case) -> str:
-    """What to do about one object, with its own name in commands."""
+def advice_of(case: Case, trace: str | None = None) -> str:
+    """What to do about one object, with its own name in commands; `trace` as `advice` has it."""
     target, cause = case.target, case.cause
     own = case.todo or (case.rule.todo if cause is None else "")
     todo = own
@@ -75,4 +72,7 @@ def advice_of(case: Case) -> str:
     if cause is not None:
         todo = f"see {cause.id}. {todo or cause.todo}"
     todo = todo.replace("{namespace}", for_shell(target.namespace))
-    return todo.replace("{object}", for_shell(f"{target.namespace}/{target.name}"))
+    todo = todo.replace("{object}", for_shell(f"{target.namespace}/{target.name}"))
+    if trace is None:
+        return todo
+    return _OF_TRACE.sub(lambda found: found[1] + for_shell(trace), todo)
