@@ -217,6 +217,28 @@ def test_an_answer_that_is_no_object_is_said_to_be_none(tmp_path: Path, body: by
         client(tmp_path, url, 5).get("/version")
 
 
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (HEAD + b"X: y\r\n" * 200, "Connection aborted: got more than 100 headers"),
+        (HEAD + b"X: " + b"y" * 70_000, "Connection aborted: got more than 65536 bytes"),
+        (HEAD + b"Content-Length: 9\r\n\r\n{}", "Connection broken: IncompleteRead(2 bytes read"),
+        (b"HTTP/1.1 307 X\r\nLocation: http://127.0.0.1:9/\r\nContent-Length: 0\r\n\r\n", "307 X"),
+    ],
+    ids=["headers", "header", "body", "redirect"],
+)
+def test_what_a_library_says_of_an_answer_is_a_sentence(
+    tmp_path: Path, answer: bytes, said: str
+) -> None:
+    """It was `('Connection aborted.', HTTPException('got more than 100 headers'))`."""
+    with (
+        server(lambda connection: connection.sendall(answer)) as url,
+        pytest.raises(RequestFailed) as failed,
+    ):
+        client(tmp_path, url, 5).get("/version")
+    assert failed.value.reason.startswith(said)
+
+
 def test_an_answer_that_is_whole_is_read(tmp_path: Path) -> None:
     body = gzip.compress(orjson.dumps({"a": 1}))
     head = HEAD + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body)

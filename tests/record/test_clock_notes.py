@@ -57,7 +57,13 @@ def test_an_answer_is_noted_with_its_date_once_a_minute() -> None:
     assert [note["sent_ns"] for note in found] == [note["at"] for note in found]
 
 
-@pytest.mark.parametrize("date", [None, "", "yesterday", "Mon, 99 Foo 2026 99:99:99 GMT"])
+@pytest.mark.parametrize(
+    "date",
+    [
+        *(None, "", "yesterday", "Mon, 99 Foo 2026 99:99:99 GMT"),
+        "Fri, 31 Dec 9999 23:59:59 GMT",
+    ],
+)
 def test_an_answer_without_a_date_is_not_noted(date: str | None) -> None:
     clocks = Clocks()
     notes, found = noted(clocks)

@@ -104,6 +104,7 @@ def _date_ns(date: str | None) -> int | None:
     if date is None:
         return None
     try:
-        return round(parsedate_to_datetime(date).timestamp()) * NS_PER_S
+        found_ns = round(parsedate_to_datetime(date).timestamp()) * NS_PER_S
     except (ValueError, TypeError, IndexError, OverflowError, OSError):
         return None
+    return found_ns if abs(found_ns) < 1 << 63 else None  # no row holds the year 9999

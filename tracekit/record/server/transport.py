@@ -303,4 +303,8 @@ def _wraps(error: BaseException) -> bool:
 
 
 def _short(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+    said = str(error)
+    if _wraps(error):  # of which str() shows both, as Python writes them
+        what, cause = str(error.args[0]).rstrip("."), str(error.args[-1])
+        said = what if not cause or cause in what else f"{what}: {cause}"
+    return " ".join(said.split()) or type(error).__name__

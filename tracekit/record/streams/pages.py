@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import orjson
 from msgspec import Struct
 
+from tracekit.base.json_text import json_text
 from tracekit.record.failures import BadFrame, failure
 
 #: At 500 objects a page five million: etcd's own bound is far below that.
@@ -61,7 +61,7 @@ def _item(item: Any) -> Item:
     uid, revision = names.get("uid"), names.get("resourceVersion")
     if not (isinstance(uid, str) and isinstance(revision, str) and uid and revision):
         raise BadFrame("an item of the list is no object: it has no uid or no resourceVersion")
-    return Item(uid, revision, orjson.dumps(item))
+    return Item(uid, revision, json_text(item))
 
 
 class Turning:

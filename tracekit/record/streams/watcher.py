@@ -20,6 +20,7 @@ import orjson
 
 from tracekit.base.coverage import scope_document
 from tracekit.base.errors import ClusterError
+from tracekit.base.json_text import json_text
 from tracekit.base.numbers import whole_number
 from tracekit.record.failures import (
     BadFrame,
@@ -186,6 +187,8 @@ class Watcher:
             raise
         except RequestFailed as error:
             self._answer(error, generation)
+        except RecursionError:
+            self._answer(BadFrame("an object is nested deeper than any of the API"), generation)
         except Exception as error:  # noqa: BLE001 (nothing that is sent may end a stream for good)
             self._answer(BadFrame(f"{type(error).__name__}: {error}"), generation)
 
@@ -535,7 +538,7 @@ class Watcher:
         """Put an object with what goes to the sink next; returns the text that is written."""
         raw = seen = self._client.connection.credentials.out_of_object(raw)
         if self._transform is not None:
-            raw = orjson.dumps(self._transform.row(self.spec.resource, kind, orjson.loads(raw)))
+            raw = json_text(self._transform.row(self.spec.resource, kind, orjson.loads(raw)))
         self._outbox.add(kind, raw, recv_ns)
         if self._observer is not None and kind in STATE_TYPES:
             self._observer(kind, seen)

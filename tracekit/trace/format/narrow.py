@@ -22,7 +22,14 @@ import pyarrow.compute as pc
 from msgspec import Struct
 
 from tracekit.trace.format.derived import derived_columns
-from tracekit.trace.format.limits import GROUP_BYTES_MAX, TooMuchError, are_lifted, check_nesting
+from tracekit.trace.format.limits import (
+    GROUP_BYTES_MAX,
+    NESTING_MAX,
+    TooMuchError,
+    are_lifted,
+    check_nesting,
+    is_nested_deeper,
+)
 from tracekit.trace.format.patches import FROM_COLUMNS, Joiner, Patch, Splitter
 from tracekit.trace.format.rows import MEMORY_SCHEMA
 from tracekit.trace.format.schema import INT, NAMES, SCHEMA, STRING
@@ -111,10 +118,13 @@ def _split(
     table: pa.Table, streams: Sequence[str | None], raws: Sequence[str | None]
 ) -> list[Patch | None]:
     splitter = Splitter()
-    patches = []
+    patches: list[Patch | None] = []
     for stream, raw, columns in zip(streams, raws, _fillings(table), strict=True):
         named = dict(zip(FROM_COLUMNS, columns, strict=True))
-        patches.append(splitter.split(stream or "", raw, named) if raw is not None else None)
+        if raw is None or is_nested_deeper(raw, NESTING_MAX):  # no reader takes such a template
+            patches.append(None)
+        else:
+            patches.append(splitter.split(stream or "", raw, named))
     return patches
 
 

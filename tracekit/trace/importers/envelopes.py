@@ -14,6 +14,7 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 import orjson
 
+from tracekit.base.json_text import json_text
 from tracekit.trace.format.api_fields import Typed
 from tracekit.trace.format.model import RECEIVED_BEFORE_NS, STATE_TYPES, RowType
 from tracekit.trace.format.typed import decoded
@@ -122,7 +123,7 @@ def _split_slowly(line: bytes) -> Frame | str:
         return "the line has no object"
     raw = _value_of_key(line.decode(), "object")
     obj = document.pop("object")
-    return Frame(document, orjson.dumps(obj) if raw is None else raw.encode(), obj)
+    return Frame(document, json_text(obj) if raw is None else raw.encode(), obj)
 
 
 def _value_of_key(text: str, key: str) -> str | None:

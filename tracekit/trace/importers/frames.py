@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from tracekit.base.json_text import json_text
 from tracekit.base.kube.timestamps import parse_rfc3339
 from tracekit.trace.format.model import STREAM_KINDS
 
@@ -100,7 +101,8 @@ def stream_named(name: str) -> str | None:
 def frame(stream: str, row_type: str, obj: Any, recv_ns: int | None) -> bytes:
     """One line of a watch log."""
     envelope: Raw = {} if recv_ns is None else {"recv": recv_ns}
-    return orjson.dumps({**envelope, "resource": stream, "type": row_type, "object": obj})
+    text = orjson.Fragment(json_text(obj))
+    return orjson.dumps({**envelope, "resource": stream, "type": row_type, "object": text})
 
 
 def listed(

@@ -17,6 +17,7 @@ from typing import Any
 
 import orjson
 
+from tracekit.base.json_text import json_text
 from tracekit.base.kube.timestamps import NS_PER_S, parse_rfc3339
 from tracekit.trace.format.model import STREAM_KINDS
 from tracekit.trace.importers import otlp
@@ -227,7 +228,7 @@ class KubectlLines:
         asked = self._result.scope
         scope = frozenset[str]() if asked is None else asked.namespaces
         self._states.update((stream, *_identity(item)) for item in items)
-        texts = [orjson.Fragment(orjson.dumps(item)) for item in items]
+        texts = [orjson.Fragment(json_text(item)) for item in items]
         yield from self._looks.add(stream, Look(texts, scope, None, observed_ns, ""))
         yield from self._looks.end(stream)
 
@@ -305,7 +306,7 @@ class KubectlLines:
             yield from self._watched(stream)
             yield frame(stream, kind or "MODIFIED", obj, at_ns)
         else:
-            text = orjson.Fragment(orjson.dumps(obj))
+            text = orjson.Fragment(json_text(obj))
             self._alone.setdefault(stream, []).append((text, at_ns))
             space = (
                 obj["metadata"].get("namespace") if isinstance(obj.get("metadata"), dict) else ""

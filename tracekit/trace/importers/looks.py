@@ -15,6 +15,7 @@ import orjson
 from msgspec import Struct
 
 from tracekit.base.coverage import Scope
+from tracekit.base.json_text import json_text
 from tracekit.base.numbers import whole_number
 from tracekit.trace.importers.frames import listed
 
@@ -62,7 +63,7 @@ def look_of(
     folder = name.rpartition("/")[0].rpartition("/")[2]
     scope = _scope(stream, items, str(meta.get("selfLink") or ""), name, asked)
     known = revision if isinstance(revision, str) and revision else None
-    texts = [orjson.Fragment(orjson.dumps(item)) for item in items]
+    texts = [orjson.Fragment(json_text(item)) for item in items]
     return Look(texts, scope, known, at_ns, folder)
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
-import orjson
 from msgspec.structs import astuple
 
+from tracekit.base.json_text import json_text
 from tracekit.trace.format.model import Call, Origin, RowType
 
 
@@ -53,7 +53,7 @@ def pack(row: Observation | Call) -> bytes:
         rest = tuple(getattr(row, name) for name in _CALL)
         packed = _Packed("call", "CALL", row.stream, row.recv_ns, None, row.raw, origin, rest)
         return _encode(packed)
-    raw = row.raw if row.raw is not None else orjson.dumps(row.obj)
+    raw = row.raw if row.raw is not None else json_text(row.obj)
     return _encode(_Packed("state", row.type.value, row.stream, row.recv_ns, row.rv, raw, origin))
 
 

@@ -12,10 +12,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
-import orjson
-
 from tracekit.base.coverage import Scope, asked_in, scope_document
 from tracekit.base.errors import TraceFormatError
+from tracekit.base.json_text import json_text
 from tracekit.trace.format.extract import number_of
 from tracekit.trace.format.model import (
     RECEIVED_BEFORE_NS,
@@ -250,7 +249,7 @@ class WatchImporter:
         if not said:
             return found
         obj = {**found.obj, **said}
-        return Frame(found.envelope, orjson.dumps(obj), obj)
+        return Frame(found.envelope, json_text(obj), obj)
 
     def _scope_of(self, found: Frame) -> Scope | None:
         """What a list says that it asked for; a recorder's names the namespace of a part."""

@@ -20,6 +20,7 @@ import msgspec
 import orjson
 
 from tracekit.base.errors import TraceFormatError
+from tracekit.base.json_text import json_text
 from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.base.numbers import whole_number
@@ -241,7 +242,7 @@ class AuditReader:
                 entry,
                 verb=verb,
                 ref=msgspec.structs.replace(entry.ref, name=meta["name"]),
-                response=msgspec.Raw(orjson.dumps(answer)),
+                response=msgspec.Raw(json_text(answer)),
             )
             at_ns = entry.at_ns or 0
             namespace = str(meta.get("namespace") or "")
@@ -476,7 +477,7 @@ def _with_fields_parsed(text: bytes) -> Entry:
         parsed = parsed_fields(event) if type(event) is dict else event
         if parsed is event:
             raise
-        return decode_entry(orjson.dumps(parsed))
+        return decode_entry(json_text(parsed))
 
 
 @lru_cache(maxsize=1024)  # few clients ask again and again

@@ -22,6 +22,7 @@ import msgspec
 import orjson
 
 from tracekit.base.errors import TraceFormatError
+from tracekit.base.json_text import json_text
 from tracekit.base.kube.timestamps import parse_rfc3339
 from tracekit.trace.format.extract import INT64_MAX
 from tracekit.trace.format.limits import ROW_BYTES_MAX
@@ -140,7 +141,7 @@ class StoreReader:
             at_ns = max(before_ns or 0, after_ns or 0, last_ns)
         self.result.streams[stored.stream] += 1
         origin = Origin(not_before_ns=before_ns)
-        return Observation(stored.stream, row_type, at_ns, obj, orjson.dumps(obj), revision, origin)
+        return Observation(stored.stream, row_type, at_ns, obj, json_text(obj), revision, origin)
 
     def _object(self, stored: _Stored) -> dict[str, Any] | None:
         problems, stream = self.result.problems, stored.stream
