@@ -24,7 +24,7 @@ def obj(kind: str, name: str, **meta: Any) -> dict[str, Any]:
         "kind": kind,
         "metadata": {"name": name, "namespace": "shop", **meta},
         "spec": spec,
-    }
+    } | ({"status": {}} if any(meta.values()) else {})  # which a server always writes
 
 
 def written(path: Path, *documents: dict[str, Any]) -> str:
