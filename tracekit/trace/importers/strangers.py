@@ -41,6 +41,7 @@ _MAGIC = (
     (b"PAR1", f"is a Parquet file, {_TABLE}"),
     (b"Obj\x01", f"is an Avro file, {_TABLE}"),
     (b"ORC", f"is an ORC file, {_TABLE}"),
+    (b"k8s\0", "is protobuf: with `Accept: application/json` the API server answers in JSON"),
     (b"%PDF-", "is a PDF: name the text that it was made of"),
 )
 _HTML = re.compile(rb"\s*<(?:!doctype html|html)\b", re.IGNORECASE)

@@ -28,6 +28,7 @@ SAID: dict[str, tuple[bytes | str, str]] = {
     "RAR": (b"Rar!\x1a\x07\1\0" + bytes(100), "is a RAR archive"),
     "lz4": (b"\x04\x22\x4d\x18d@\xa7" + bytes(range(255)), "is compressed by lz4"),
     "Parquet": (b"PAR1" + bytes(100) + b"PAR1", "is a Parquet file"),
+    "protobuf": (b"k8s\0\n\x0c\n\x02v1\x12\x06PodList" + bytes(range(200)), "Accept: application/json"),
     "gzip, twice": (gzip.compress(gzip.compress(b"{}")), "is compressed twice over"),
     "a log-in": ("<!DOCTYPE html>\n<html>{}</html>", "is a page of HTML"),
     "etcdctl": (json.dumps({"header": {}, "kvs": [{"key": "L3I=", "mod_revision": 5}]}), "etcdctl snapshot save"),
