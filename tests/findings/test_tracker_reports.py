@@ -501,6 +501,20 @@ def not_freed() -> list[Object]:
     return lines
 
 
+def taken_name(user: str) -> list[Object]:
+    """A Job, and five requests for another one of its name."""
+    made = job(None, {"active": 0, "startTime": None})
+    lines = [asked("create", made, "dora", "09:00:00", 100)]
+    taken = {"status": "Failure", "reason": "AlreadyExists", "code": 409,
+             "message": 'jobs.batch "work" already exists'}  # fmt: skip
+    for number in range(5):
+        refused = asked("create", made, user, f"09:{5 + number:02}:10", 110 + number)
+        refused["responseStatus"] = {"metadata": {}, **taken}
+        refused["responseObject"] = {"kind": "Status", "apiVersion": "v1", **taken}
+        lines.append(refused)
+    return lines
+
+
 KEDA, ADMIN = "system:serviceaccount:keda:keda-operator", "lukas"
 HELD = job({"suspend": True}, labels={"kueue.x-k8s.io/queue-name": "ml"})
 HELD["status"] = {}
@@ -547,6 +561,14 @@ AUDITED: dict[str, tuple[list[Object], tuple[str, ...], tuple[str, ...]]] = {
          "2026-05-04 09:10:00Z", "gradual"), ()),
     "helm#8146": (
         deleted_by(ADMIN), ("TK447", f"by {ADMIN}", "tracekit who TRACE --object app/work"), ()),
+    "helm#1769, helm#8101": (
+        taken_name("system:serviceaccount:ci:helm"),
+        ("TK433", "create by system:serviceaccount:ci:helm was refused (409)", "5 times",
+         "a Job of that name is there", "before-hook-creation"), ("TK411",)),
+    "the same, by somebody": (
+        taken_name("lukas"), ("TK433", "create by lukas", "generateName"), ("before-hook",)),
+    "a log without the controllers": (
+        taken_name("lukas")[:1] + taken_name("lukas")[-1:], ("TK903",), ("TK411", "not looked")),
     "kyverno#8815": (
         not_freed(),
         ("TK439", "patch by job-controller was refused (400)", '"validate.kyverno.svc-fail" denied',

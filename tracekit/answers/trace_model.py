@@ -48,6 +48,7 @@ STREAMS = ("jobs", "pods", "cronjobs", "events", "leases")
 #: pkg/controller/jobframework/reconciler.go and pkg/scheduler).
 QUEUE_STOPPED, QUEUE_WAITS = "Stopped", ("Pending", "Preempted")
 #: Reasons of Events: the API server refused a creation; an owner is in another namespace.
+NAME_TAKEN = 409  # HTTP status of a creation
 REFUSED_CREATION, FOREIGN_OWNER = "FailedCreate", "OwnerRefInvalidNamespace"
 #: What every row is put in its place by.
 KEYS = ("stream", "type", "recv_ns", "rv", "seq", "namespace", "name", "uid")
@@ -508,7 +509,7 @@ class Facts:
         calls: defaultdict[tuple[str, str, str], list[Row]] = defaultdict(list)
         for call in self.refused_calls:
             owner = call["job"] if call["stream"] == "pods" else call["cronjob"]
-            if call["verb"] == "create" and owner:
+            if call["verb"] == "create" and owner and call["code"] != NAME_TAKEN:
                 calls[call["stream"], call["namespace"] or "", owner].append(call)
         self.refused_creations = dict(calls)
         self.led_but_for(self.pauses)

@@ -161,7 +161,9 @@ FROM internal._rows
 WHERE type = 'CALL' AND ((reason = 'Invalid' AND stream IN ('jobs', 'cronjobs'))
   OR (verb = 'create' AND stream IN ('pods', 'jobs') AND code >= 400 AND code NOT IN (409, 429))
   OR (verb IN ('patch', 'update') AND stream = 'pods' AND code >= 400
-      AND code NOT IN (404, 409, 429)))
+      AND code NOT IN (404, 409, 429))
+  OR (verb = 'create' AND stream IN ('jobs', 'cronjobs') AND code = 409
+      AND reason = 'AlreadyExists'))
 ORDER BY recv_ns
 """
 _WORKLOADS = """

@@ -188,11 +188,19 @@ def _unfinished(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
         yield _in_back_off(facts, job, dead)
     elif job.spec.get("parallelism") != 0 and (
         (led_ns >= BEGIN_NS and not any(p.ran for p in job.pods))
-        or (not as_of_ns and age_ns >= BEGIN_NS and not job.last.row["start_ns"])
+        or (not as_of_ns and age_ns >= BEGIN_NS and _is_new(job))
     ):
         yield _not_begun(facts, job, spells)
     else:
         yield from _unplaced(facts, job, live)
+
+
+def _is_new(job: Job) -> bool:
+    """Whether no sync has looked at it: it has no startTime.
+
+    An audit log without a single pod may leave the controllers' own requests out.
+    """
+    return not job.last.row["start_ns"] and job.first.row["actor"] is None
 
 
 def _in_back_off(facts: Facts, job: Job, dead: list[Pod]) -> Case:

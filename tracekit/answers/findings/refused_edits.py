@@ -8,15 +8,17 @@ from typing import Final
 
 from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.refusals import objection
-from tracekit.answers.trace_model import Facts, Row
+from tracekit.answers.trace_model import NAME_TAKEN, Facts, Row
 from tracekit.answers.words import clock, counted, shortened
+from tracekit.base.kube.actors import controller_of
 
 _REFUSALS_OF: Final = {"jobs": "Job", "cronjobs": "CronJob"}
 
 EDIT_REFUSED = Rule(
     "TK433", "an edit that the API server refused", Severity.WARNING,
-    "The audit log has a request for the object that was answered 422 (Invalid).",
-    "None known.",
+    "The audit log has a request for the object that was answered 422 (Invalid). Or (info) one of "
+    "somebody but a controller to create it was answered 409 (AlreadyExists).",
+    "A program that creates an object to find out whether it is there.",
     "A Job's template cannot be changed: delete the Job and create it anew (Argo CD: sync option "
     "Replace=true,Force=true).", rank=24,
 )  # fmt: skip
@@ -29,6 +31,7 @@ def refused_edits(facts: Facts, suspended: Mapping[tuple[str, str], bool]) -> It
     when they were first seen.
     """
     groups: defaultdict[tuple[str, ...], list[Row]] = defaultdict(list)
+    yield from _names_taken(facts)
     for call in facts.refused_calls:
         if call["reason"] != "Invalid" or call["stream"] not in _REFUSALS_OF or call["cronjob"]:
             continue  # what a controller's creation met is told of its owner
@@ -49,6 +52,44 @@ def refused_edits(facts: Facts, suspended: Mapping[tuple[str, str], bool]) -> It
             f"{counted(len(calls), 'time')} from {clock(first_ns)} on: {shortened(message)}",
             evidence={"user": user, "verb": verb, "message": message, "times": len(calls)},
             todo=todo, thread=_thread(facts, held=held),
+        )  # fmt: skip
+
+
+#: Who creates Jobs of fixed names, by a part of the user's name, and what lets that succeed: from
+#: that program's own documentation.
+_CREATORS: Final = {
+    "helm": "Let Helm delete the earlier hook first: helm.sh/hook-delete-policy: "
+    "before-hook-creation.",
+    "tiller": "Let Helm delete the earlier hook first: helm.sh/hook-delete-policy: "
+    "before-hook-creation.",
+    "argocd": "Let Argo CD delete the earlier hook first (argocd.argoproj.io/hook-delete-policy: "
+    "BeforeHookCreation), or use generateName.",
+}
+_DELETE_FIRST: Final = (
+    "Delete the one that is there and wait until it is gone (its finalizers, its pods), or use "
+    "generateName; ttlSecondsAfterFinished takes those that have ended."
+)
+
+
+def _names_taken(facts: Facts) -> Iterator[Case]:
+    """Creations that were refused as an object of that name was there."""
+    groups: defaultdict[tuple[str, str, str, str], list[Row]] = defaultdict(list)
+    for call in facts.refused_calls:
+        user = str(call["username"] or "")
+        if call["code"] != NAME_TAKEN or call["cronjob"] or controller_of(user, None):
+            continue
+        key = (call["stream"], call["namespace"] or "", call["name"] or "", user)
+        groups[key].append(call)
+    for (stream, namespace, name, user), calls in groups.items():
+        kind, first_ns = _REFUSALS_OF[stream], calls[0]["recv_ns"] or 0
+        todo = next((text for part, text in _CREATORS.items() if part in user), _DELETE_FIRST)
+        yield Case(
+            EDIT_REFUSED, Target(kind, namespace, name),
+            f"create by {user or 'unknown'} was refused (409): a {kind} of that name is there",
+            first_ns, calls[-1]["recv_ns"] or 0,
+            f"{counted(len(calls), 'time')} from {clock(first_ns)} on: "
+            f"{shortened(str(calls[-1]['message'] or ''))}",
+            severity=Severity.INFO, evidence={"user": user, "times": len(calls)}, todo=todo,
         )  # fmt: skip
 
 
