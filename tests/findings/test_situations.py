@@ -6,9 +6,11 @@ import json
 from contextlib import closing
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from tests.findings.test_public_reports import (
+    LOOK,
     RUNNING,
     Object,
     at,
@@ -106,3 +108,41 @@ def test_events_alone_are_told(tmp_path: Path) -> None:
     assert told["Job app/work"].todo == "Free the quota or raise it, or ask for less."
     assert "exceeded quota" in told["Job app/work"].detail
     assert "kubectl logs -n app work-a --previous" in str(told["Pod app/work-a"].todo)
+
+
+OTHER = pod("Running", container("main", RUNNING), meta={
+    "name": "other", "uid": "p-8", "ownerReferences": [], "labels": {}})  # fmt: skip
+GATED = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated",
+         "message": "Scheduling is blocked due to non-empty scheduling gates"}  # fmt: skip
+NO_ROOM = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+           "message": "0/3 nodes are available: 3 Insufficient cpu."}  # fmt: skip
+TWO = {"containers": [{"name": "main", "image": "i:1"}, {"name": "proxy", "image": "p:1"}]}
+#: By kind of trouble: the objects, the finding, its claim, and what else it says.
+LISTED: dict[str, tuple[list[Object], str, str, str]] = {
+    "an active pod that is not there": (
+        [job(), OTHER], "TK411", "its status counts 1 active pod, and none of it is there",
+        "kubectl get pods -n app -l batch.kubernetes.io/job-name=work"),
+    "gates that the list leaves out": (
+        [job(), pod("Pending", spec={"nodeName": None}, conditions=[GATED])], "TK411",
+        "has not begun: its pods wait for scheduling gates", "take it off the pod"),
+    "a deadline before a node had room": (
+        [failed("DeadlineExceeded"), pod("Pending", spec={"nodeName": None}, conditions=[NO_ROOM],
+                                         meta={"finalizers": []})], "TK406",
+        "failed: its deadline passed before a pod ran", "Ask for less of what is insufficient"),
+    "a proxy that fails the pod": (
+        [failed(), pod("Failed", container("main", ended(0, "Completed")),
+                       container("proxy", ended(1)), spec=TWO, meta={"finalizers": []})], "TK401",
+        "failed with exit code 1", "; container proxy"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("trouble", LISTED)
+def test_what_a_list_shows(trouble: str, tmp_path: Path) -> None:
+    objects, rule, claim, more = LISTED[trouble]
+    items = [LOOK, *objects]
+    trace = imported(tmp_path, json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    with closing(Session([trace])) as session:
+        found = {finding.id: finding for finding in diagnose(facts_from(session))}
+    case = found[rule].cases[0]
+    assert case.claim == claim
+    assert more in f"{case.detail} {case.todo}"

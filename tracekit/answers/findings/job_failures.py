@@ -30,6 +30,7 @@ from tracekit.answers.remedies import (
     of_exits,
     of_memory,
     of_refusal,
+    of_scheduler,
     of_start,
 )
 from tracekit.answers.trace_model import Facts, Job, Pod, Row, State
@@ -405,7 +406,8 @@ def _case(job: Job, rule: Rule, claim: str, end_ns: int, pods: list[Pod], reason
         + (f", backoffLimit {wanted}" if reason == "BackoffLimitExceeded" else "")
         + _side_by_side(job, pods, reason)
         + (f", {counted(restarts, 'restart')}" if restarts and claim == _RESTARTED else "")
-        + _said(job, rule, pods),
+        + _said(job, rule, pods)
+        + _which(rule, pods),
         job.cronjob,
         evidence={
             "reason": reason,
@@ -414,6 +416,29 @@ def _case(job: Job, rule: Rule, claim: str, end_ns: int, pods: list[Pod], reason
             "exit_codes": sorted({p.exit["exit_code"] for p in pods if p.exit is not None}),
         },
     )
+
+
+def _which(rule: Rule, pods: list[Pod]) -> str:
+    """The container that failed the first pod, of several; why no node took one."""
+    if rule is PENDING_DEADLINE:
+        message = _unplaced(pods)
+        return f"; no node took it: {shortened(message)}" if message else ""
+    if rule not in (EXITED, SAME_EXIT):
+        return ""
+    for pod in pods:
+        beside = [c for c in pod.last.row["containers"] or () if not c["init"]]
+        if len(beside) > 1 and pod.exit is not None and pod.exit["exit_code"]:
+            return f"; container {pod.exit['name']}"
+    return ""
+
+
+def _unplaced(pods: list[Pod]) -> str | None:
+    """What the scheduler said last of a pod that no node took."""
+    for pod in pods:
+        shown = pod.last.condition("PodScheduled")
+        if shown is not None and shown["status"] == "False" and shown["message"]:
+            return str(shown["message"])
+    return None
 
 
 def _side_by_side(job: Job, pods: list[Pod], reason: str) -> str:
@@ -503,6 +528,8 @@ def _todo(job: Job, rule: Rule, pods: list[Pod]) -> str | None:
         return _after_exits(job, rule, pods, never=never)
     if rule is EVICTED:
         return _against_disruption(pods, never=never)
+    if rule is PENDING_DEADLINE and (message := _unplaced(pods)) is not None:
+        return of_scheduler(message)
     if rule is OOM and (killed := _first_oom(pods)) is not None:
         return of_memory(memory_limit(*killed))
     if rule is POLICY and "Index" in str((job.failure or {}).get("reason")):

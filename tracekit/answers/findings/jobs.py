@@ -52,7 +52,8 @@ NOT_BEGUN = Rule(
     "30 s or more after its creation, at the end of the record, the Job is not suspended, not "
     "finished, and no pod of it was ever seen beyond Pending. Not where its image (TK404) or "
     "refused pods (TK405) are the cause. Or, beside others that run, a pod of it has had no node "
-    "for 5 minutes (PodScheduled is False, Unschedulable).",
+    "for 5 minutes (PodScheduled is False, Unschedulable). Or its status counts active pods, of "
+    "which none was seen.",
     "A cluster whose autoscaler takes minutes.",
     "Unschedulable: look at requests, taints, selectors. No pod at all: see TK2xx.",
     rank=16, losses=HOLDS,
@@ -275,6 +276,8 @@ _UNPLACED_NS = 300 * NS_PER_S
 
 
 def _not_begun(facts: Facts, job: Job, spells: Spells) -> Case:
+    if not job.pods and (active := job.last.number("active")):
+        return _none_of_its_active(facts, job, active)
     pod = job.pods[0] if job.pods else None
     scheduler = None if pod is None else _unknown_scheduler(facts, pod)
     why, detail = _why_not(facts, job)
@@ -283,13 +286,15 @@ def _not_begun(facts: Facts, job: Job, spells: Spells) -> Case:
     if bug is not None:
         why, thread = "an earlier Job of its name holds it up", bug.thread
         todo, detail = bug.remedy, f"{detail}; hit is {bug.who}"
-    if pod is not None and "no node takes" in why:
+    if pod is not None and "no node takes" in why and not _is_gated(pod):
         todo = of_scheduler(detail)
         detail += autoscaler(facts, pod) + claims(facts, job, pod)
     elif scheduler is not None:
         why = f"no scheduler has looked at its pods (schedulerName {scheduler})"
         detail = f"{detail}: no condition PodScheduled, and no Event of a scheduler"
         todo = "See whether that scheduler runs and serves this namespace; its log says more."
+    elif pod is not None and _is_gated(pod):
+        why, todo = "its pods wait for scheduling gates", _GATED
     elif job.pods:
         todo = (
             f"The kubelet's Events tell more: kubectl describe pod -n {job.namespace} "
@@ -311,6 +316,29 @@ def _not_begun(facts: Facts, job: Job, spells: Spells) -> Case:
     return replace(case, cause=cause, todo=todo, thread=thread)
 
 
+def _none_of_its_active(facts: Facts, job: Job, active: int) -> Case:
+    """A Job whose status counts pods that nobody sees."""
+    as_of_ns = facts.as_of(job.namespace, "jobs", "pods")
+    case = _plain(
+        NOT_BEGUN, facts, job,
+        f"its status counts {counted(active, 'active pod')}, and none of it is there",
+        f"status.active {active}, no pod of it was seen (as of {clock(as_of_ns)})",
+    )  # fmt: skip
+    todo = (
+        f"Look whether the list left them out: kubectl get pods -n {job.namespace} -l "
+        f"batch.kubernetes.io/job-name={job.name}. If there is none, the controller manager's "
+        "cache is old: see its log; a restart lists anew."
+    )
+    return replace(case, todo=todo)
+
+
+def _is_gated(pod: Pod) -> bool:
+    """Whether the scheduler leaves a pod alone, as it has gates."""
+    shown = pod.last.condition("PodScheduled")
+    return shown is not None and shown["reason"] == "SchedulingGated"
+
+
+_GATED = "Let the controller that set the scheduling gate take it off the pod."
 _LOOK_AT_MANAGER = (
     "See whether the controller manager runs and leads (kubectl -n kube-system get lease "
     "kube-controller-manager -o yaml), and what its log says of the Job."
