@@ -22,6 +22,7 @@ from tests.findings.test_public_reports import (
     pod,
 )
 from tracekit.answers.findings.diagnosis import diagnose
+from tracekit.cli.explain import explain
 from tracekit.cli.import_ import import_
 from tracekit.sql.diagnosed import facts_from
 from tracekit.sql.session import Session
@@ -78,6 +79,8 @@ def test_a_pod_that_a_suspension_ended_is_no_failure(tmp_path: Path) -> None:
         rows = session.table("SELECT name, cause FROM endings WHERE kind = 'Pod'").to_pylist()
     assert {row["name"]: row["cause"] for row in rows} == {
         "work-a": "its Job wanted it no longer", "work-b": "its own exit code"}  # fmt: skip
+    shown = CliRunner().invoke(explain, [trace, "app/work"], catch_exceptions=False)
+    assert "1 pod exited 3, more than backoffLimit 0 allows" in shown.output
 
 
 def test_a_job_of_another_controller_waits_for_that(tmp_path: Path) -> None:
@@ -146,3 +149,16 @@ def test_what_a_list_shows(trouble: str, tmp_path: Path) -> None:
     case = found[rule].cases[0]
     assert case.claim == claim
     assert more in f"{case.detail} {case.todo}"
+
+
+def test_what_is_killed_afterwards_is_not_what_failed(tmp_path: Path) -> None:
+    killed = ended(137)
+    killed["terminated"].update(finishedAt=at("09:06"), message="killed")
+    first = ended(3)
+    first["terminated"]["message"] = "no such table"
+    proxied = pod("Failed", container("proxy", killed), container("main", first), spec=TWO)
+    items = [LOOK, failed(), proxied]
+    trace = imported(tmp_path, json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    with closing(Session([trace])) as session:
+        (row,) = session.table("SELECT exit_code, message FROM attempts").to_pylist()
+    assert row == {"exit_code": 3, "message": "no such table"}

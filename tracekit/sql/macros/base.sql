@@ -68,20 +68,25 @@ CREATE MACRO requested(spec, resource) AS (
   )[1]
 );
 
--- Of the terminated regular containers: the greatest exit code with its signal and reason.
-CREATE MACRO worst_exit(containers) AS (
-  list_max(list_transform(
+-- Of the terminated regular containers that which ended with an error first, else one that ended
+-- well: its exit code, signal and reason. What is killed afterwards is not what failed.
+CREATE MACRO failing_exit(containers) AS (
+  list_min(list_transform(
     list_filter(containers, lambda c: c.state = 'terminated' AND NOT coalesce(c.init, false)),
-    lambda c: {'exit_code': c.exit_code, 'signal': c.signal, 'reason': c.reason}
+    lambda c: {'well': coalesce(c.exit_code, 0) = 0, 'at': coalesce(c.finished_ns, 0),
+               'less': -coalesce(c.exit_code, 0),
+               'exit_code': c.exit_code, 'signal': c.signal, 'reason': c.reason}
   ))
 );
 
 -- The termination message of that container, out of the raw object: it has no column.
-CREATE MACRO worst_message(raw) AS (
-  nullif(list_max(list_transform(
+CREATE MACRO failing_message(raw) AS (
+  nullif(list_min(list_transform(
     list_filter(json_extract(try_cast(raw AS JSON), '$.status.containerStatuses[*].state.terminated'),
                 lambda t: t IS NOT NULL),
-    lambda t: {'exit_code': try_cast(t->>'$.exitCode' AS BIGINT),
+    lambda t: {'well': coalesce(try_cast(t->>'$.exitCode' AS BIGINT), 0) = 0,
+               'at': coalesce(t->>'$.finishedAt', ''),
+               'less': -coalesce(try_cast(t->>'$.exitCode' AS BIGINT), 0),
                'message': coalesce(t->>'$.message', '')}
   )).message, '')
 );

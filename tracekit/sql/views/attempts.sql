@@ -18,9 +18,9 @@
 --@ finished_at | when the last container ended, else when the phase Succeeded or Failed was first seen | it was not seen to end
 --@ deletion_at | when it was first seen with a deletionTimestamp, or gone | nobody deleted it
 --@ gone_at | when its DELETED was received | it was there at the end
---@ exit_code | greatest exit code of its terminated regular containers | none had terminated
+--@ exit_code | of its terminated regular containers, the exit code of the one that ended with an error first, else 0 | none had terminated
 --@ signal | signal of the container with that exit code | none was reported
---@ reason | `.status.reason`, else the reason of the terminated container with the greatest exit code | nothing was reported
+--@ reason | `.status.reason`, else the reason of that container | nothing was reported
 --@ message | `.status.message`, else the termination message of that container | nothing was reported
 --@ restarts | container restarts inside the pod | no container statuses
 --@ index_failed | whether the Job counts its completion index as failed (`.status.failedIndexes`) | pods of NonIndexed Jobs
@@ -67,9 +67,9 @@ pods AS (
   HAVING max(job) IS NOT NULL
 ),
 ends AS (
-  SELECT trace, seq, worst_exit(containers) AS last_exit,
+  SELECT trace, seq, failing_exit(containers) AS last_exit,
          last_finish_ns(containers) AS last_finish_ns,
-         worst_message(raw) AS last_message
+         failing_message(raw) AS last_message
   FROM internal._states
   WHERE stream = 'pods'
     AND (phase IN ('Succeeded', 'Failed') OR type = 'DELETED')

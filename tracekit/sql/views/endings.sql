@@ -10,7 +10,7 @@
 --@ cause | why: of a failed Job what `findings` claims, of a pod as docs/findings.md has it; who deleted stands in `deletions` | never
 --@ reason | the condition's, the pod's or the container's reason | none was given
 --@ message | its message | none was given
---@ exit_code | the greatest exit code of its regular containers | a Job, or no container ended
+--@ exit_code | of its regular containers, the exit code of the one that ended with an error first, else 0 | a Job, or no container ended
 --@ evidence | from what that is known | never
 --@ finding | kind of finding that says it | none does
 --= kind | Job, Pod
