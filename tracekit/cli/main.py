@@ -156,11 +156,16 @@ class ReaderGoneError(Exception):
 
 @contextmanager
 def _watching_the_pipe() -> Iterator[None]:
-    """Tell a broken pipe as what it is: click and rich would each exit 1, as for a divergence."""
+    """Tell a broken pipe as what it is: click and rich would each exit 1, as for a divergence.
+
+    And the end of a file, which click takes for Ctrl-D wherever it comes from.
+    """
     try:
         yield
     except BrokenPipeError as error:
         raise ReaderGoneError from error
+    except EOFError as error:
+        raise OSError(f"a file is cut off ({error})") from error
     except SystemExit as left:
         if isinstance(left.__context__, BrokenPipeError):
             raise ReaderGoneError from left.__context__

@@ -22,6 +22,7 @@ from tracekit.trace.format.header import header_document
 from tracekit.trace.format.model import STATE_TYPES, Call, Origin, RowType
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.writing.copying import BATCH_ROWS, call_of, gap_of, origin_of, rows_of
+from tracekit.trace.writing.placing import placed
 from tracekit.trace.writing.writer import TraceWriter
 
 _SHOWN_EXAMPLES = 3
@@ -65,7 +66,8 @@ def redact(
         raise UsageError(f"{output} exists; choose another name for the redacted copy.")
     chosen = parse_fields(STRICT if strict else fields)
     redactor = Redactor(read_key(key_file), chosen)
-    rows = redacted_copy(TraceReader(trace), output, redactor)
+    with placed(output, "redacting") as place:
+        rows = redacted_copy(TraceReader(trace), place, redactor)
     click.echo(
         f"Wrote {output}: {counted(rows, 'row')}, {', '.join(sorted(redactor.fields))} hashed",
         err=True,

@@ -21,6 +21,7 @@ from tracekit.model.simulate.workload import (
     world_of,
 )
 from tracekit.trace.format.model import TraceHeader
+from tracekit.trace.writing.placing import placed
 from tracekit.trace.writing.writer import TraceWriter
 from tracekit.versions.era import NEWEST, Era
 from tracekit.versions.texts import parse_feature_gates, parse_version
@@ -83,8 +84,14 @@ def simulate_command(
         scope={"namespaces": None, "selector": None, "simulated": True},
     )
     session = {"source": "simulate", "workload": Path(workload).name, "seed": chosen}
+    place = Path(output)
+    if place.exists() and (not place.is_dir() or any(place.iterdir())):
+        raise UsageError(f"{output} exists: choose another name for the simulated trace")
     # The trace is opened first: a place that cannot be written is said before the work.
-    with TraceWriter(Path(output), header, session=session) as writer:
+    with (
+        placed(place, "simulating") as written,
+        TraceWriter(written, header, session=session) as writer,
+    ):
         run = simulate(world, era, flags_of(plan), SeededDraws(chosen, timing_of(plan)))
         for row in run.rows:
             writer.append(row.stream, row.type, row.recv_ns, row.obj)

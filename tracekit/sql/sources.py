@@ -6,6 +6,7 @@ the column `trace`: its directory's, made longer where two traces share one.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -99,7 +100,7 @@ def find_sources(
     traces: dict[Path, str] = {}
     for word in words:
         for trace in named_traces(str(word)):
-            traces.setdefault(_path(trace).resolve(), trace)
+            traces.setdefault(Path(os.path.realpath(_path(trace))), trace)
     names = _names(list(traces))
     left_out = chosen.left_out(list(traces.values()))
     sources: list[Source] = []

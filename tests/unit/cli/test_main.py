@@ -17,7 +17,7 @@ from tests.sql.conftest import trace_path  # noqa: F401 - a fixture
 from tests.support.traces import ROOT
 from tests.unit.cli.test_sql import run  # noqa: F401 - a fixture
 from tracekit.cli.cron import cron
-from tracekit.cli.main import READER_GONE, VERBS, cli
+from tracekit.cli.main import READER_GONE, VERBS, cli, main
 from tracekit.cli.usage import LazyGroup
 
 NAME = "v1.36.3-restart"
@@ -194,3 +194,18 @@ def test_to_list_the_verbs_none_is_imported(asked: str) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {verb.place.split(":")[0] for verb in cli.verbs.values()} & {*done.stderr.split()}
     assert "tracekit.cli.main" in done.stderr.split()
+
+
+def test_a_file_that_is_cut_is_no_ctrl_d(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Click takes every EOFError for one: the status was 130, and nothing was said."""
+
+    def cut(*_: object) -> None:
+        raise EOFError("marshal data too short")
+
+    monkeypatch.setattr("tracekit.cli.usage.LazyGroup.get_command", cut)
+    with pytest.raises(SystemExit) as ended:
+        main(["info", "trace"])
+    assert ended.value.code == 2
+    assert "a file is cut off (marshal data too short)" in capsys.readouterr().err

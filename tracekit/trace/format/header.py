@@ -151,7 +151,7 @@ def header_document(header: TraceHeader) -> dict[str, Any]:
 def require_text(trace: Path) -> None:
     """Refuse a name that is no text, which neither Arrow nor DuckDB can be given."""
     try:
-        str(trace.resolve()).encode()
+        os.path.realpath(trace).encode()
     except UnicodeEncodeError:
         raise TraceFormatError(f"the path of {trace} is not UTF-8: rename it") from None
 

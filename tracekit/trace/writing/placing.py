@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tracekit.base.errors import UsageError
 from tracekit.trace.writing.lock import TraceLock
 
 _TRACE = "trace"
@@ -20,6 +21,7 @@ def placed(target: Path, doing: str) -> Iterator[Path]:
 
     Raises:
         TraceFormatError: Another process is writing it.
+        UsageError: There is no room for it, or nobody may write there.
     """
     folder = target.with_name(f".{target.name}.{doing}")
     place = folder / _TRACE
@@ -30,6 +32,13 @@ def placed(target: Path, doing: str) -> Iterator[Path]:
     try:
         yield place
         _put(place, target)
+    except OSError as error:
+        if error.filename is not None and folder.name not in str(error.filename):
+            raise  # of something that was read
+        raise UsageError(
+            f"{target} cannot be written ({error.strerror or error}): make room, or choose "
+            "another place for the output"
+        ) from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

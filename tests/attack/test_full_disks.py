@@ -1,0 +1,64 @@
+"""A disk that is full in the midst of a trace: what has the name is whole, or is not there.
+
+docs/architecture.md: what the system says of a full disk is told as any error of a user is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.attack.answers import is_refusal, run
+from tests.attack.forge import honest
+from tests.record.kills import ROOT
+from tests.support.traces import TRACES
+
+VERBS = (
+    ("import", "watch", str(TRACES / "v1.36.3-restart" / "watch.jsonl.zst"), "-o", "out"),
+    ("redact", "trace", "-o", "out"),
+    ("merge", "trace", "trace", "-o", "out"),
+    ("simulate", "--workload", "load.json", "-o", "out"),
+)
+_SPEC = {"template": {"spec": {"containers": [{"name": "main", "image": "main"}]}}}
+LOAD = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "load"}, "spec": _SPEC}
+
+
+@pytest.mark.parametrize("words", VERBS, ids=lambda words: words[0])
+def test_a_trace_is_there_whole_or_not_at_all(words: tuple[str, ...], tmp_path: Path) -> None:
+    """`redact` and `simulate` left one without rows, which `info` and `replay` took for one."""
+    honest(tmp_path / "trace", rows=400)
+    (tmp_path / "load.json").write_text(json.dumps(LOAD))
+    before = sorted(path.name for path in tmp_path.iterdir())
+    code = "from tracekit.cli.main import main; main()"
+    done = subprocess.run(
+        # A file may have so few bytes that a header has room, and rows have none.
+        ["sh", "-c", 'ulimit -f 4; exec "$@"', "sh", sys.executable, "-B", "-c", code, *words],
+        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TRACEKIT_CACHE_DIR": "/dev/null/none"},
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert "out cannot be written (File too large): make room" in done.stderr.splitlines()[-1]
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_what_is_there_is_not_simulated_over(tmp_path: Path) -> None:
+    trace = honest(tmp_path / "trace")
+    (tmp_path / "load.json").write_text(json.dumps(LOAD))
+    answer = run("simulate", "--workload", str(tmp_path / "load.json"), "-o", str(trace))
+    assert answer[:2] == (2, "")
+    assert answer[2].endswith("trace exists: choose another name for the simulated trace\n")
+
+
+@pytest.mark.parametrize("verb", ["info", "replay", "diagnose", "sql"])
+def test_a_link_to_itself_is_no_trace(tmp_path: Path, verb: str) -> None:
+    """It was "a fault of tracekit's own (RuntimeError: Symlink loop)"."""
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    answer = run(verb, str(loop), *(["SELECT 1"] if verb == "sql" else []))
+    assert is_refusal(answer), answer
+    assert "fault" not in answer[2]
