@@ -26,7 +26,7 @@ from tracekit.base.bounded_http import RETRY_AFTER_MAX_S, retry_after_s
 from tracekit.base.errors import UsageError
 from tracekit.record.credentials.kubeconfig import Connection
 from tracekit.record.credentials.options import ConnectOptions
-from tracekit.record.failures import ConnectionFailed, RequestFailed, Throttled
+from tracekit.record.failures import ConnectionFailed, RequestFailed, Throttled, TlsFailed
 from tracekit.record.server import transport
 from tracekit.record.server.transport import ApiClient
 from tracekit.trace.stores import store
@@ -237,6 +237,16 @@ def test_what_a_library_says_of_an_answer_is_a_sentence(
     ):
         client(tmp_path, url, 5).get("/version")
     assert failed.value.reason.startswith(said)
+
+
+def test_a_handshake_that_hangs_is_late_and_no_certificate(tmp_path: Path) -> None:
+    """It took ten seconds, and the advice was --insecure-skip-tls-verify."""
+    with (
+        server(dripping(b"\x16\x03\x03\x40\x00" * 100)) as url,
+        pytest.raises(ConnectionFailed, match=r"no answer within 0\.3 s|timed out") as failed,
+    ):
+        client(tmp_path, url.replace("http", "https"), 0.3).get("/version")
+    assert not isinstance(failed.value, TlsFailed)
 
 
 def test_an_answer_that_is_whole_is_read(tmp_path: Path) -> None:

@@ -157,6 +157,7 @@ class ApiClient:
         if body is not None:
             headers["Content-Type"] = "application/json"
         url = connection.host + path + (f"?{urlencode(params)}" if params else "")
+        connect_s = min(_CONNECT_TIMEOUT_S, read_timeout_s)
         notes = self.clock_notes
         sent = notes.read() if notes is not None else None
         try:
@@ -168,7 +169,7 @@ class ApiClient:
                 preload_content=False,
                 retries=False,
                 redirect=False,
-                timeout=urllib3.Timeout(connect=_CONNECT_TIMEOUT_S, read=read_timeout_s),
+                timeout=urllib3.Timeout(connect=connect_s, read=read_timeout_s),
             )
         except (HTTPError, OSError, ValueError, TooLate) as error:
             raise self.cleaned(_connection_failure(error)) from None
@@ -286,6 +287,8 @@ def _connection_failure(error: Exception) -> RequestFailed:
         return error
     seen: BaseException | None = error
     while seen is not None:
+        if isinstance(seen, TooLate):  # of whatever was interrupted for it
+            return ConnectionFailed(_short(seen))
         if isinstance(seen, (ssl.SSLError, PoolSslError)):
             return TlsFailed(f"TLS: {_short(seen)}")
         if isinstance(seen, NewConnectionError):
