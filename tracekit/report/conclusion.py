@@ -19,10 +19,12 @@ FROM jobs
 WHERE namespace = $namespace AND job = $name
 ORDER BY created_at DESC NULLS LAST
 """
-#: Asked only where it is told: it takes as long again.
+#: Asked only where it is told: it takes as long again. Pods that the Job controller ended (as the Job
+#: was suspended, or failed) failed by no error of their own.
 _EXIT_CODES = """
-SELECT job_uid, any_value(exit_codes) AS exit_codes FROM failures
+SELECT job_uid, histogram(exit_code) AS exit_codes FROM attempts
 WHERE namespace = $namespace AND job = $name
+  AND phase = 'Failed' AND ended_by IS DISTINCT FROM 'job-controller'
 GROUP BY job_uid
 """
 _CRONJOB = """

@@ -213,8 +213,12 @@ def _jobs(
 
 
 def _exit_codes(pods: Sequence[Any] | None) -> dict[int, int]:
-    """How many of a Job's failed pods had each exit code, in their order."""
-    failed = (pod for pod in pods or () if pod[_PHASE] == "Failed")
+    """How many of a Job's pods failed with each exit code, in their order.
+
+    Those that the Job controller ended failed by no error of their own.
+    """
+    ended = (pod for pod in pods or () if pod[_ENDED_BY] != "job-controller")
+    failed = (pod for pod in ended if pod[_PHASE] == "Failed")
     return dict(sorted(Counter(p[_EXIT_CODE] for p in failed if p[_EXIT_CODE] is not None).items()))
 
 
@@ -238,7 +242,7 @@ def _pods(each: Each, ms: Any) -> dict[Any, list[Any]]:
 
 
 #: Places in what is told of a pod.
-_PHASE, _EXIT_CODE = 5, 6
+_PHASE, _EXIT_CODE, _ENDED_BY = 5, 6, 8
 _ACTIONS = """
 SELECT trace, namespace, uid, kind, epoch_ns(seen_at) AS at_ns, action, object, actor, rv,
        coalesce({where} AND kind <> 'CronJob', false) AS ours,

@@ -14,13 +14,13 @@
 --@ first_reason | its reason, like Error, OOMKilled or Evicted | none was seen to fail, or none was given
 --@ first_exit_code | its exit code | none was seen to fail, or no container ended
 --@ first_message | its status or termination message | none was seen to fail, or none was given
---@ exit_codes | the exit codes of its failed pods, each with how many ended so; without those that the Job controller ended | never; empty when there were none
+--@ exit_codes | the exit codes of its failed pods, each with how many ended so | never; empty when there were none
 --@ duration_s | from the Job's start to its failure, seconds | it was not started
 --@ backoff_s | lost to back-off of it, summed over indexes, which wait side by side | never
 CREATE VIEW failures AS
 WITH
 failed_pods AS (
-  SELECT trace, namespace, job_uid, pod, reason, exit_code, message, ended_by,
+  SELECT trace, namespace, job_uid, pod, reason, exit_code, message,
          coalesce(finished_at, gone_at) AS ended_at
   FROM attempts
   WHERE phase = 'Failed'
@@ -29,8 +29,7 @@ firsts AS (
   SELECT trace, namespace, job_uid,
          first({'pod': pod, 'reason': reason, 'exit_code': exit_code, 'message': message}
                ORDER BY ended_at, pod) AS one,
-         -- Those that it ended (a suspension, a Job that fails) failed by no error of their own.
-         histogram(exit_code) FILTER (ended_by IS DISTINCT FROM 'job-controller') AS exit_codes
+         histogram(exit_code) AS exit_codes
   FROM failed_pods
   GROUP BY ALL
 )
