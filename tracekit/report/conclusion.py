@@ -19,8 +19,8 @@ FROM jobs
 WHERE namespace = $namespace AND job = $name
 ORDER BY created_at DESC NULLS LAST
 """
-#: Asked only where it is told: it takes as long again. Pods that the Job controller ended (as the Job
-#: was suspended, or failed) failed by no error of their own.
+#: Asked only where it is told: it takes as long again. Pods that the Job controller ended (as the
+#: Job was suspended, or failed) failed by no error of their own.
 _EXIT_CODES = """
 SELECT job_uid, histogram(exit_code) AS exit_codes FROM attempts
 WHERE namespace = $namespace AND job = $name
