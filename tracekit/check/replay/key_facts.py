@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from itertools import accumulate
+from itertools import accumulate, takewhile
 
 from tracekit.base.kube.events import SPAM_BURST, SPAM_REFILL_NS
 from tracekit.base.kube.timestamps import NS_PER_S
@@ -207,9 +207,13 @@ class KeyEvidence:
         return write.uid in self._counted
 
     def released_within(self, index: int) -> bool:
-        """Whether that is so of a pod before the status write of a sync that writes this first."""
-        following = self.history.writes[index + 1 : self._next_status(index)]
-        return any(map(self.released_by_nobody, following))
+        """Whether that is so of a pod amid the writes of a sync that writes this first.
+
+        These go on after its status: it takes finalizers off then.
+        """
+        writes, status = self.history.writes, self._next_status(index)
+        after = takewhile(lambda w: w.kind is WriteKind.FINALIZER_REMOVAL, writes[status + 1 :])
+        return any(map(self.released_by_nobody, [*writes[index + 1 : status], *after]))
 
     def deleted_again(self, write: Write) -> bool:
         """Whether the controller's Event is of a later second: it may tell of a second DELETE.
