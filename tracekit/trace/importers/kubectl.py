@@ -51,7 +51,7 @@ MANIFESTS = (
 )
 #: kubectl prints the kind of a list behind its items.
 CUT_LIST = "a list that ends before it names its kind: it is cut off, fetch it anew"
-#: Of 36,578 Jobs, CronJobs and pods of 1.14 to 1.37 each has a status, if only an empty one.
+#: Of 36,767 Jobs, CronJobs and pods of 1.14 to 1.37 each has a status, if only an empty one.
 CUT_OBJECT = (
     "an object that ends before its status, which a server always writes: it is cut off, or the "
     "status was taken out; print it anew"
