@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from tracekit.answers.remedies import of_queue
 from tracekit.answers.words import clock, shortened
+from tracekit.base.escaping import for_shell
 from tracekit.base.kube.timestamps import parse_rfc3339
 
 #: A check in this state holds nothing back.
@@ -50,15 +51,16 @@ def why_it_waits(seen: Admission, namespace: str) -> Waits:
     """Why a Job that is suspended is not started, by the Workload that Kueue made for it."""
     reserved, admitted = (seen.conditions.get(kind) for kind in ("QuotaReserved", "Admitted"))
     evicted, finished = (seen.conditions.get(kind) for kind in ("Evicted", "Finished"))
-    look = f"kubectl -n {namespace} describe workloads.kueue.x-k8s.io {seen.name}"
+    space, name = for_shell(namespace), for_shell(seen.name)
+    look = f"kubectl -n {space} describe workloads.kueue.x-k8s.io {name}"
     if not seen.active:
         cause = f" after {evicted.reason}" if evicted is not None and evicted.reason else ""
         return Waits(
             f"has deactivated it{cause}: it is not queued any more",
             f"spec.active of its Workload is false{_said(evicted)}",
             None if evicted is None else evicted.since_ns,
-            f"Mend what the message names, then `kubectl -n {namespace} patch "
-            f"workloads.kueue.x-k8s.io {seen.name} --type=merge -p "
+            f"Mend what the message names, then `kubectl -n {space} patch "
+            f"workloads.kueue.x-k8s.io {name} --type=merge -p "
             '\'{"spec":{"active":true}}\'` queues it again.',
         )
     if finished is not None and finished.status:

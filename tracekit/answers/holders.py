@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from tracekit.answers.evidence import Evidence
 from tracekit.answers.trace_model import Job
+from tracekit.base.escaping import for_shell
 
 
 class Holder(Struct, frozen=True):
@@ -43,14 +44,14 @@ _OWNERS = {
 
 def holder_of(job: Job) -> Holder | None:
     """Who but a user decides whether the Job is suspended; None where nothing tells of anybody."""
-    row = job.last.row
+    row, space = job.last.row, for_shell(job.namespace)
     if (kind := _OWNERS.get(row["owner_kind"] or "")) is not None:
         owner = f"{row['owner_kind']} {row['owner_name']}"
-        look = f"kubectl -n {job.namespace} describe {kind} {row['owner_name']}"
+        look = f"kubectl -n {space} describe {kind} {for_shell(row['owner_name'] or '')}"
         return Holder(owner, "its owner", look, Evidence.STATUS)
     for queue in QUEUES:
         name = job.labels.get(queue.label)
         if isinstance(name, str) and name:
-            look = f"kubectl -n {job.namespace} describe {queue.kind}"
+            look = f"kubectl -n {space} describe {queue.kind}"
             return Holder(queue.system, f"queue {name}", look, Evidence.STATUS)
     return None

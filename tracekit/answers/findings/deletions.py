@@ -11,6 +11,7 @@ from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod
 from tracekit.answers.waits import Wait, held_by
 from tracekit.answers.words import clock, named
 from tracekit.base.durations import span
+from tracekit.base.escaping import for_shell
 from tracekit.base.kube.timestamps import NS_PER_S
 
 #: A deletion that finalizers hold for so long is stuck. A choice, as TK412 says it: with less a
@@ -96,7 +97,7 @@ def _todo(job: Job, holders: Sequence[str], pods: list[str]) -> str | None:
     return (
         f"See whether the controller of {named(owners)} runs, and what its log says of the Job. "
         "Only if it is gone for good: kubectl patch job "
-        f"-n {job.namespace} {job.name} --type=json "
+        f"-n {for_shell(job.namespace)} {for_shell(job.name)} --type=json "
         '-p \'[{"op":"remove","path":"/metadata/finalizers"}]\''
     )
 

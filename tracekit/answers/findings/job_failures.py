@@ -35,6 +35,7 @@ from tracekit.answers.remedies import (
 )
 from tracekit.answers.trace_model import Facts, Job, Pod, Row, State
 from tracekit.answers.words import clock, counted, named, shortened
+from tracekit.base.escaping import for_shell
 from tracekit.base.kube.timestamps import parse_rfc3339
 
 #: Of the last words so much is repeated: lines of a log, logs.
@@ -434,11 +435,9 @@ def _which(rule: Rule, pods: list[Pod]) -> str:
 
 def _unplaced(pods: list[Pod]) -> str | None:
     """What the scheduler said last of a pod that no node took."""
-    for pod in pods:
-        shown = pod.last.condition("PodScheduled")
-        if shown is not None and shown["status"] == "False" and shown["message"]:
-            return str(shown["message"])
-    return None
+    shown = [pod.last.condition("PodScheduled") for pod in pods]
+    said = (str(c["message"]) for c in shown if c and c["status"] == "False" and c["message"])
+    return next(said, None)
 
 
 def _side_by_side(job: Job, pods: list[Pod], reason: str) -> str:
@@ -533,8 +532,9 @@ def _todo(job: Job, rule: Rule, pods: list[Pod]) -> str | None:
     if rule is OOM and (killed := _first_oom(pods)) is not None:
         return of_memory(memory_limit(*killed))
     if rule is POLICY and "Index" in str((job.failure or {}).get("reason")):
-        logs = f"kubectl logs -n {job.namespace} -l job-name={job.name} --prefix --tail=20"
-        return _GONE if _are_gone(job, pods) else f"Read the logs of their pods: {logs}"
+        place = f"-n {for_shell(job.namespace)} -l job-name={for_shell(job.name)}"
+        read = f"Read the logs of their pods: kubectl logs {place} --prefix --tail=20"
+        return _GONE if _are_gone(job, pods) else read
     return _otherwise(job, pods, never=never) if rule is OTHERWISE else None
 
 
@@ -565,7 +565,7 @@ def _after_exits(job: Job, rule: Rule, pods: list[Pod], *, never: bool) -> str:
         pod, container = inits[0]
         return (
             "Read the log of its init container, as long as it is there: kubectl logs -n "
-            f"{job.namespace} {pod.name} -c {container['name']}"
+            f"{for_shell(job.namespace)} {for_shell(pod.name)} -c {for_shell(container['name'])}"
         )
     if (meant := of_exits(codes)) is not None:
         return f"{meant} {logs}"

@@ -39,6 +39,7 @@ from tracekit.answers.remedies import of_scheduler
 from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod
 from tracekit.answers.words import clock, counted, named, shortened
 from tracekit.base.durations import span
+from tracekit.base.escaping import for_shell
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.versions.release_bugs import Bug, KnownBug
 
@@ -297,8 +298,8 @@ def _not_begun(facts: Facts, job: Job, spells: Spells) -> Case:
         why, todo = "its pods wait for scheduling gates", _GATED
     elif job.pods:
         todo = (
-            f"The kubelet's Events tell more: kubectl describe pod -n {job.namespace} "
-            f"{job.pods[0].name}"
+            "The kubelet's Events tell more: kubectl describe pod -n "
+            f"{for_shell(job.namespace)} {for_shell(job.pods[0].name)}"
         )
     elif bug is None:
         todo = _LOOK_AT_MANAGER
@@ -325,9 +326,9 @@ def _none_of_its_active(facts: Facts, job: Job, active: int) -> Case:
         f"status.active {active}, no pod of it was seen (as of {clock(as_of_ns)})",
     )  # fmt: skip
     todo = (
-        f"Look whether the list left them out: kubectl get pods -n {job.namespace} -l "
-        f"batch.kubernetes.io/job-name={job.name}. If there is none, the controller manager's "
-        "cache is old: see its log; a restart lists anew."
+        f"Look whether the list left them out: kubectl get pods -n {for_shell(job.namespace)} -l "
+        f"batch.kubernetes.io/job-name={for_shell(job.name)}. If there is none, the controller "
+        "manager's cache is old: see its log; a restart lists anew."
     )
     return replace(case, todo=todo)
 

@@ -14,6 +14,7 @@ from tracekit.answers.remedies import of_kubelet, of_pull, of_scheduler
 from tracekit.answers.trace_model import REFUSED_CREATION, Facts, Seen, State
 from tracekit.answers.waits import CONFIGURATION
 from tracekit.answers.words import clock, counted, shortened
+from tracekit.base.escaping import for_shell
 from tracekit.base.kube.printed.ages import age_of
 from tracekit.base.kube.printed.model import Shown, ShownContainer, ShownEvent
 
@@ -143,8 +144,7 @@ def _of_warning(target: Target, reason: str, message: str) -> str | None:
     if "pull" in message.lower() and reason in ("Failed", "BackOff"):
         return of_pull(message)
     if reason == "BackOff":
-        space = f" -n {target.namespace}" if target.namespace else ""
-        return f"Read what its container said: kubectl logs{space} {target.name} --previous"
+        return _logs(target.namespace, target.name, " --previous")
     return of_kubelet(message)
 
 
@@ -265,15 +265,20 @@ def _pod(facts: Facts, one: _Object, last: Shown) -> Iterator[Case]:
 
 def _read(last: Shown, reason: str) -> str:
     """Where it is told what became of a pod, as a command for this one."""
-    space = f" -n {last.namespace}" if last.namespace else ""
     if reason in _NODES:
+        space = f" -n {for_shell(last.namespace)}" if last.namespace else ""
         return (
             "See what was said of it while it is there: kubectl get events"
-            f"{space} --field-selector involvedObject.name={last.name}"
+            f"{space} --field-selector involvedObject.name={for_shell(last.name)}"
         )
     restarted = bool(last.restarts) or any(c.restarts for c in last.containers or ())
     previous = " --previous" if restarted else ""
-    return f"Read what its container said: kubectl logs{space} {last.name}{previous}"
+    return _logs(last.namespace, last.name, previous)
+
+
+def _logs(namespace: str | None, name: str, previous: str) -> str:
+    space = f" -n {for_shell(namespace)}" if namespace else ""
+    return f"Read what its container said: kubectl logs{space} {for_shell(name)}{previous}"
 
 
 def _todo(reason: str, message: str) -> str | None:
