@@ -22,6 +22,7 @@ VERBS = (
     ("import", "watch", str(TRACES / "v1.36.3-restart" / "watch.jsonl.zst"), "-o", "out"),
     ("redact", "trace", "-o", "out"),
     ("merge", "trace", "trace", "-o", "out"),
+    ("compact", "trace", "-o", "out"),
     ("simulate", "--workload", "load.json", "-o", "out"),
 )
 _SPEC = {"template": {"spec": {"containers": [{"name": "main", "image": "main"}]}}}

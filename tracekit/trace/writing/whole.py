@@ -30,6 +30,7 @@ from tracekit.trace.format.segments import remove_temporaries
 from tracekit.trace.reading.snapshot import Snapshot, open_snapshot
 from tracekit.trace.writing.compact import Compactor
 from tracekit.trace.writing.lock import TraceLock
+from tracekit.trace.writing.placing import placed
 
 _CHUNK = 1 << 20
 
@@ -62,26 +63,26 @@ def compact_copy(trace: Path, output: Path, *, narrow: bool = True) -> Compacted
     require_text(output)
     snapshot = _whole(trace)
     size = sum(file.size_bytes for file in snapshot.files)
-    log = output / LOG_DIR
-    log.mkdir(parents=True)
-    lock = TraceLock(output)
-    try:
-        # Without a header it is no trace yet, and nobody reads it.
-        for file in snapshot.files:
-            with new_file(log / file.segment.path.name) as target:
-                # The very file that was verified, whatever has its name by now.
-                for start in range(0, file.size_bytes, _CHUNK):
-                    target.write(os.pread(file.fileno(), _CHUNK, start))
-                target.flush()
-                sync_file(target.fileno())
-        sync_directory(log)
-        if snapshot.header.sealed_from is not None:
-            write_manifest(output, _manifest(snapshot))
-        write_header(output, snapshot.header)
-        _close(snapshot)
-        _compact(output, narrow=narrow)
-    finally:
-        lock.release()
+    with placed(output, "compacting") as place:
+        log = place / LOG_DIR
+        log.mkdir(parents=True)
+        lock = TraceLock(place)
+        try:
+            for file in snapshot.files:
+                with new_file(log / file.segment.path.name) as target:
+                    # The very file that was verified, whatever has its name by now.
+                    for start in range(0, file.size_bytes, _CHUNK):
+                        target.write(os.pread(file.fileno(), _CHUNK, start))
+                    target.flush()
+                    sync_file(target.fileno())
+            sync_directory(log)
+            if snapshot.header.sealed_from is not None:
+                write_manifest(place, _manifest(snapshot))
+            write_header(place, snapshot.header)
+            _close(snapshot)
+            _compact(place, narrow=narrow)
+        finally:
+            lock.release()
     return Compacted(output, size)
 
 
