@@ -31,12 +31,15 @@ def session(tmp_path: Path) -> Iterator[Session]:
 
 @contextmanager
 def ctrl_c_soon() -> Iterator[None]:
+    # A shell has what it runs behind itself ignore Ctrl-C: the query would never end.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     try:
         yield
     finally:
         timer.join()
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_query_of_the_api(session: Session) -> None:
