@@ -426,7 +426,7 @@ def test_a_log_of_which_no_entry_can_be_read_is_not_said_to_be_no_audit_log(tmp_
         assert "nothing in it can be read (audit entries of an unknown form" in str(refused.value)
 
 
-@pytest.mark.parametrize("keep", [10, 60, 400, 900])
+@pytest.mark.parametrize("keep", [10, 60, 400])
 def test_what_follows_an_entry_that_was_cut_in_its_line_is_kept(tmp_path, keep):
     """A server that is killed leaves half a line, and the next one goes on in it."""
     obj = {"apiVersion": "batch/v1", "kind": "Job", **job("a")}
@@ -437,7 +437,10 @@ def test_what_follows_an_entry_that_was_cut_in_its_line_is_kept(tmp_path, keep):
     ]  # fmt: skip
     assert lines[0].startswith('{"kind":"Event","apiVersion":"audit.k8s.io/')
     path = tmp_path / "audit.log"
-    path.write_text(f"{lines[0]}\n{lines[1][: keep + 40]}{lines[2]}\n")
-    _, (result,) = imported(tmp_path, path)
-    assert result.shapes == {"audit": 2}
-    assert result.problems["audit entries that end within a line, left out"] == 1
+    cut = lines[1][: keep + 40]
+    assert len(cut) < len(lines[1])
+    for more in (1, 2):  # whole ones behind it
+        path.write_text(f"{lines[0]}\n{cut}{lines[2] * more}\n")
+        _, (result,) = imported(tmp_path, path)
+        assert result.shapes == {"audit": 1 + more}
+        assert result.problems["audit entries that end within a line, left out"] == 1

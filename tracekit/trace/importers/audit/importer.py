@@ -122,15 +122,29 @@ class AuditReader:
     def _takes(self, line: bytes) -> bool:
         """Take a line that is an event and nothing else, as those of API servers are."""
         entry = _bare_entry(line)
+        if entry is None and line.startswith(_BEGINS) and line.find(_BEGINS, 1) > 0:
+            return self._takes_whole_ones(line)
         if entry is None:
-            # Of an API server that was killed, the next one goes on in the line that it had begun.
-            at = line.rfind(_BEGINS, 1) if line.startswith(_BEGINS) else -1
-            entry = _bare_entry(line[at:]) if at > 0 else None
-            if entry is None:
-                return False  # what is wrong with it is told where documents are looked for
-            self.result.problems["audit entries that end within a line, left out"] += 1
+            return False  # what is wrong with it is told where documents are looked for
         self.result.shapes["audit"] += 1
         self._entry(entry)
+        return True
+
+    def _takes_whole_ones(self, line: bytes) -> bool:
+        """Take those of several events in a line: one of a server that was killed has no end.
+
+        The next server goes on in the line that it had begun. A line of whole ones alone is laid
+        out otherwise, and documents are looked for in it.
+        """
+        found = [_bare_entry(_BEGINS + rest) for rest in line.split(_BEGINS)[1:]]
+        whole = [entry for entry in found if entry is not None]
+        if found[-1] is None or len(whole) == len(found):
+            return False
+        cut = len(found) - len(whole)
+        self.result.problems["audit entries that end within a line, left out"] += cut
+        for entry in whole:
+            self.result.shapes["audit"] += 1
+            self._entry(entry)
         return True
 
     def _take(self, found: Iterable[tuple[str, bytes]]) -> bool:
@@ -480,7 +494,6 @@ def _with_fields_parsed(text: bytes) -> Entry:
         return decode_entry(json_text(parsed))
 
 
-@lru_cache(maxsize=1024)  # few clients ask again and again
 def _bare_entry(line: bytes) -> Entry | None:
     """The entry that a line is as a whole; None if it is none, or another form of one."""
     if not is_bare(line):
@@ -491,6 +504,7 @@ def _bare_entry(line: bytes) -> Entry | None:
         return None
 
 
+@lru_cache(maxsize=1024)  # few clients ask again and again
 def _control_plane_version(agent: str | None) -> str | None:
     """The version in the name of a client that is a part of the control plane."""
     for name in ("kube-controller-manager/v", "kube-apiserver/v"):
