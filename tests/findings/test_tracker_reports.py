@@ -456,6 +456,14 @@ def asked(
     }  # fmt: skip
 
 
+def refused(line: Object, status: Object) -> Object:
+    """That request, refused with a Status of the API."""
+    return {
+        **line, "responseStatus": {"metadata": {}, **status},
+        "responseObject": {"kind": "Status", "apiVersion": "v1", **status},
+    }  # fmt: skip
+
+
 def deleted_by(user: str, owner: str = "") -> list[Object]:
     """A Job whose pod runs, until somebody deletes the Job."""
     owners = [{"apiVersion": "keda.sh/v1alpha1", "kind": owner, "name": "tick", "uid": "s-1",
@@ -494,10 +502,8 @@ def not_freed() -> list[Object]:
     denied = {"status": "Failure", "reason": "", "code": 400, "message": "admission webhook "
               '"validate.kyverno.svc-fail" denied the request: blocked by policies'}  # fmt: skip
     for number in range(6):
-        refused = asked("patch", over, user, f"09:{5 + number:02}:10", 110 + number)
-        refused["responseStatus"] = {"metadata": {}, **denied}
-        refused["responseObject"] = {"kind": "Status", "apiVersion": "v1", **denied}
-        lines.append(refused)
+        line = asked("patch", over, user, f"09:{5 + number:02}:10", 110 + number)
+        lines.append(refused(line, denied))
     return lines
 
 
@@ -508,10 +514,8 @@ def taken_name(user: str) -> list[Object]:
     taken = {"status": "Failure", "reason": "AlreadyExists", "code": 409,
              "message": 'jobs.batch "work" already exists'}  # fmt: skip
     for number in range(5):
-        refused = asked("create", made, user, f"09:{5 + number:02}:10", 110 + number)
-        refused["responseStatus"] = {"metadata": {}, **taken}
-        refused["responseObject"] = {"kind": "Status", "apiVersion": "v1", **taken}
-        lines.append(refused)
+        line = asked("create", made, user, f"09:{5 + number:02}:10", 110 + number)
+        lines.append(refused(line, taken))
     return lines
 
 
@@ -527,11 +531,9 @@ _IMMUTABLE = (
 
 def held_back() -> list[Object]:
     """A Job that a queue holds, whose template the queue may not change."""
-    refused = asked("patch", HELD, QUEUE, "09:00:01", 105)
     answer = {"status": "Failure", "reason": "Invalid", "message": _IMMUTABLE, "code": 422}
-    refused["responseStatus"] = {"metadata": {}, **answer}
-    refused["responseObject"] = {"kind": "Status", "apiVersion": "v1", **answer}
-    return [asked("create", HELD, "dora", "09:00:00", 100), refused]
+    line = refused(asked("patch", HELD, QUEUE, "09:00:01", 105), answer)
+    return [asked("create", HELD, "dora", "09:00:00", 100), line]
 
 
 #: By thread: the release, what is said of that, and what is not.

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct
 
 from tracekit.answers.evidence import Evidence
-from tracekit.answers.trace_model import TRACKING, Facts, Pod
+from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod
 
 
 class Cause(Enum):
@@ -85,6 +85,15 @@ def let_go(pod: Pod) -> bool:
         now = TRACKING in state.finalizers
         held, let = held or now, held and not now
     return let
+
+
+def job_over_ns(job: Job) -> int | None:
+    """When a Job ended: as received, or by its condition where the first look came later."""
+    end = job.end
+    if end is None or end is not job.first or job.seen_from_birth:
+        return job.ended_ns
+    condition = end.true("Complete") or end.true("Failed") or {}
+    return min(int(condition.get("last_transition_ns") or end.at_ns), end.at_ns)
 
 
 #: By convention of shells and runtimes 128 + n is the end by signal n (POSIX, signal.h); below

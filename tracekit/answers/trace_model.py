@@ -47,8 +47,9 @@ STREAMS = ("jobs", "pods", "cronjobs", "events", "leases")
 #: Kueue's Events: of a Job that it stopped, and of its Workload `job-NAME-HASH` (Kueue's
 #: pkg/controller/jobframework/reconciler.go and pkg/scheduler).
 QUEUE_STOPPED, QUEUE_WAITS = "Stopped", ("Pending", "Preempted")
+#: HTTP status of a creation. Upstream: apimachinery, pkg/api/errors (NewAlreadyExists).
+NAME_TAKEN = 409
 #: Reasons of Events: the API server refused a creation; an owner is in another namespace.
-NAME_TAKEN = 409  # HTTP status of a creation
 REFUSED_CREATION, FOREIGN_OWNER = "FailedCreate", "OwnerRefInvalidNamespace"
 #: What every row is put in its place by.
 KEYS = ("stream", "type", "recv_ns", "rv", "seq", "namespace", "name", "uid")

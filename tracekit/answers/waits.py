@@ -11,6 +11,7 @@ from msgspec import Struct
 from tracekit.answers.endings import native_sidecars
 from tracekit.answers.evidence import Evidence
 from tracekit.answers.trace_model import Facts, Job, Pod, State
+from tracekit.base.kube.job_defaults import TERMINATION_GRACE_S
 from tracekit.base.kube.timestamps import NS_PER_S
 
 #: So long after its deletionTimestamp, in which the grace period is counted, a pod is overdue.
@@ -52,8 +53,6 @@ class PodWait(Struct, frozen=True):
 #: So long beside one that ended well a container does work of its own. A choice: Kubernetes has no
 #: such limit. With less a container that finishes up is called a sidecar, with more only later.
 SIDECAR_NS = 300 * NS_PER_S
-#: Upstream: k8s.io/api/core/v1 (DefaultTerminationGracePeriodSeconds).
-_GRACE_S = 30
 CONFIGURATION = (
     "CreateContainerConfigError", "CreateContainerError", "RunContainerError",
     "PreCreateHookError", "PreStartHookError", "PostStartHookError", "CreatePodSandboxError",
@@ -226,7 +225,7 @@ def _by_native_sidecar(facts: Facts, pod: Pod) -> PodWait | None:
     if pod.last.spec.get("restartPolicy") == "OnFailure" and any(c["exit_code"] for c in regular):
         return None  # that one is begun again
     grace_s = pod.last.spec.get("terminationGracePeriodSeconds")
-    grace_ns = (grace_s if isinstance(grace_s, int) else _GRACE_S) * NS_PER_S
+    grace_ns = (grace_s if isinstance(grace_s, int) else TERMINATION_GRACE_S) * NS_PER_S
     if facts.as_of(pod.namespace, "pods") - max(ends) < SIDECAR_NS + grace_ns:
         return None
     names, ended = (", ".join(str(c["name"]) for c in found) for found in (running, regular))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from tracekit.base.escaping import for_shell
 from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
 
 
@@ -19,6 +20,12 @@ def counted(number: int, noun: str) -> str:
         return f"1 {noun}"
     plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{number:,} {plural}"
+
+
+def in_kubectl(namespace: str | None, name: str) -> str:
+    """An object as a command of kubectl names it: `-n shop import`, each one word of a shell."""
+    space = f"-n {for_shell(namespace)} " if namespace else ""
+    return space + for_shell(name)
 
 
 #: Of a message of the API so much is printed. A choice: six lines of a terminal.

@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from tracekit.answers.model import Case, Finding
+from tracekit.answers.words import in_kubectl
 from tracekit.base.escaping import for_shell
 from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
 
@@ -59,16 +60,15 @@ def advice_of(case: Case, trace: str | None = None) -> str:
     todo = own
     if target.kind in _NAMED and own:
         kind = target.kind.lower()
-        space = f" -n {for_shell(target.namespace)}" if target.namespace else ""
-        named = f"{kind}{space} {for_shell(target.name)}"
-        todo = todo.replace(f" {kind} NAME", f" {named}").replace(
+        named = in_kubectl(target.namespace, target.name)
+        by_hand = in_kubectl(target.namespace, f"{target.name}-by-hand")
+        todo = todo.replace(f" {kind} NAME", f" {kind} {named}").replace(
             "job --from=cronjob/NAME",
-            f"job{space} {for_shell(target.name + '-by-hand')} "
-            f"--from={for_shell('cronjob/' + target.name)}",
+            f"job {by_hand} --from={for_shell('cronjob/' + target.name)}",
         )
         pod = _pod_of(case)
         if target.kind == "Job" and pod is not None:
-            todo = todo.replace(" pod NAME", f" pod{space} {for_shell(pod)}")
+            todo = todo.replace(" pod NAME", f" pod {in_kubectl(target.namespace, pod)}")
     if cause is not None:
         todo = f"see {cause.id}. {todo or cause.todo}"
     todo = todo.replace("{namespace}", for_shell(target.namespace))

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from msgspec.structs import replace
 
+from tracekit.answers.endings import job_over_ns
 from tracekit.answers.findings.backoff_statuses import REFUSED_IN_BACKOFF, STALE, without_news
 from tracekit.answers.findings.duplicates import DUPLICATE, duplicates
 from tracekit.answers.findings.leaders import LEADER, Leaders
@@ -211,7 +212,7 @@ def _succeeded(state: State) -> bool:
 
 
 def _finalizers(facts: Facts, job: Job) -> Iterator[Case]:
-    over_ns = min((ns for ns in (_ended_ns(job), job.gone_ns) if ns is not None), default=None)
+    over_ns = min((ns for ns in (job_over_ns(job), job.gone_ns) if ns is not None), default=None)
     if over_ns is None:
         return
     left: list[tuple[Pod, int, int]] = []
@@ -248,14 +249,6 @@ def _finalizers(facts: Facts, job: Job) -> Iterator[Case]:
             evidence={"pods": [p.name for p, _, _ in left], "longest_s": round(longest / NS_PER_S)},
             todo=f"{FINALIZER_LEFT.todo} {bug.remedy}" if bug else _to_free(job),
         )
-
-
-def _ended_ns(job: Job) -> int | None:
-    """When a Job ended: as its condition says, where the look came later."""
-    if job.end is None or job.end is not job.first or job.seen_from_birth:
-        return job.ended_ns
-    condition = job.end.true("Complete") or job.end.true("Failed") or {}
-    return min(int(condition.get("last_transition_ns") or job.end.at_ns), job.end.at_ns)
 
 
 def _to_free(job: Job) -> str | None:

@@ -11,9 +11,8 @@ from tracekit.answers.findings.jobs import NOT_BEGUN
 from tracekit.answers.harm import Harm
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.trace_model import CronJob, Facts, Job
-from tracekit.answers.words import clock, counted, named
+from tracekit.answers.words import clock, counted, in_kubectl, named
 from tracekit.base.durations import span
-from tracekit.base.escaping import for_shell
 
 #: So many runs at once are told. A choice, as TK318 says it: two are a run that took longer than
 #: the interval once, three one that took longer than two of them.
@@ -126,7 +125,7 @@ def _todo(unfinished: Sequence[Job], held: Case | None) -> str | None:
     if not unfinished:
         return None
     job = unfinished[0]
-    place = f"-n {for_shell(job.namespace)} {for_shell(job.name)}"
+    place = in_kubectl(job.namespace, job.name)
     look = f" Look why they take so long: kubectl describe job {place}."
     if isinstance(job.spec.get("activeDeadlineSeconds"), int):
         return f"{PILED_UP.todo}{look}"

@@ -13,11 +13,10 @@ from tracekit.answers.harm import Harm
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.refusals import refusal_advice, refusal_of
 from tracekit.answers.trace_model import CronJob, Facts, Job, Row, State
-from tracekit.answers.words import clock, counted, shortened
+from tracekit.answers.words import clock, counted, in_kubectl, shortened
 from tracekit.base.cron import CronSpecError, Schedule, parse
 from tracekit.base.cron.zones import UnknownZoneError, Zone, load_zone
 from tracekit.base.durations import span
-from tracekit.base.escaping import for_shell
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.versions.constants import CRON_POLL_PERIOD_NS
 
@@ -217,8 +216,7 @@ def job_waits(facts: Facts, job: Job) -> Case | None:
 
 def hang_advice(job: Job) -> str:
     """What to do about a run that holds up others, by what its spec has already."""
-    place = f"-n {for_shell(job.namespace)} {for_shell(job.name)}"
-    look = f"Look why it hangs: kubectl describe job {place}."
+    look = f"Look why it hangs: kubectl describe job {in_kubectl(job.namespace, job.name)}."
     if isinstance(job.spec.get("activeDeadlineSeconds"), int):
         return f"{look} Its activeDeadlineSeconds ends it in the end."
     return f"{look} An activeDeadlineSeconds in the CronJob's jobTemplate would end such a run."

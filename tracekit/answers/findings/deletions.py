@@ -9,9 +9,8 @@ from tracekit.answers.harm import HOLDS
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod
 from tracekit.answers.waits import Wait, held_by
-from tracekit.answers.words import clock, named
+from tracekit.answers.words import clock, in_kubectl, named
 from tracekit.base.durations import span
-from tracekit.base.escaping import for_shell
 from tracekit.base.kube.timestamps import NS_PER_S
 
 #: A deletion that finalizers hold for so long is stuck. A choice, as TK412 says it: with less a
@@ -97,7 +96,7 @@ def _todo(job: Job, holders: Sequence[str], pods: list[str]) -> str | None:
     return (
         f"See whether the controller of {named(owners)} runs, and what its log says of the Job. "
         "Only if it is gone for good: kubectl patch job "
-        f"-n {for_shell(job.namespace)} {for_shell(job.name)} --type=json "
+        f"{in_kubectl(job.namespace, job.name)} --type=json "
         '-p \'[{"op":"remove","path":"/metadata/finalizers"}]\''
     )
 

@@ -13,6 +13,7 @@ from tracekit.answers.endings import (
     coded,
     ending_of,
     init_failure,
+    job_over_ns,
     left_message,
     let_go,
     memory_limit,
@@ -34,7 +35,7 @@ from tracekit.answers.remedies import (
     of_start,
 )
 from tracekit.answers.trace_model import Facts, Job, Pod, Row, State
-from tracekit.answers.words import clock, counted, named, shortened
+from tracekit.answers.words import clock, counted, in_kubectl, named, shortened
 from tracekit.base.escaping import for_shell
 from tracekit.base.kube.timestamps import parse_rfc3339
 
@@ -131,7 +132,7 @@ def _failed(facts: Facts, job: Job) -> Case:
         if p.end is not None and p.end.row["phase"] == "Failed"
         and not (let_go(p) and deleted_before(job, [p]))
     ]  # fmt: skip
-    end_ns = _failed_ns(job) or facts.end_ns
+    end_ns = job_over_ns(job) or facts.end_ns
     ran = any(p.ran_at_all for p in job.pods)
     if not ran and (found := unpulled(job)) is not None:
         return unpulled_case(facts, job, found, end_ns)
@@ -187,14 +188,6 @@ def _unexplained(reason: object) -> str:
 def is_unexplained(case: Case) -> bool:
     """Whether nothing in the record tells why a Job failed."""
     return case.rule is OTHERWISE and case.claim == _unexplained(case.evidence.get("reason"))
-
-
-def _failed_ns(job: Job) -> int | None:
-    """When it failed: as received, or by the condition where the first look came later."""
-    at_ns = (job.failure or {}).get("last_transition_ns")
-    if job.seen_from_birth or not at_ns or job.ended_ns != job.first.at_ns:
-        return job.ended_ns
-    return min(int(at_ns), job.ended_ns)
 
 
 #: Why no rule on exit codes can match, and what to do.
@@ -564,8 +557,8 @@ def _after_exits(job: Job, rule: Rule, pods: list[Pod], *, never: bool) -> str:
     if inits and not codes:
         pod, container = inits[0]
         return (
-            "Read the log of its init container, as long as it is there: kubectl logs -n "
-            f"{for_shell(job.namespace)} {for_shell(pod.name)} -c {for_shell(container['name'])}"
+            "Read the log of its init container, as long as it is there: kubectl logs "
+            f"{in_kubectl(job.namespace, pod.name)} -c {for_shell(container['name'])}"
         )
     if (meant := of_exits(codes)) is not None:
         return f"{meant} {logs}"

@@ -37,7 +37,7 @@ from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.parts import RuleGroup
 from tracekit.answers.remedies import of_scheduler
 from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod
-from tracekit.answers.words import clock, counted, named, shortened
+from tracekit.answers.words import clock, counted, in_kubectl, named, shortened
 from tracekit.base.durations import span
 from tracekit.base.escaping import for_shell
 from tracekit.base.kube.timestamps import NS_PER_S
@@ -298,8 +298,8 @@ def _not_begun(facts: Facts, job: Job, spells: Spells) -> Case:
         why, todo = "its pods wait for scheduling gates", _GATED
     elif job.pods:
         todo = (
-            "The kubelet's Events tell more: kubectl describe pod -n "
-            f"{for_shell(job.namespace)} {for_shell(job.pods[0].name)}"
+            "The kubelet's Events tell more: kubectl describe pod "
+            f"{in_kubectl(job.namespace, job.pods[0].name)}"
         )
     elif bug is None:
         todo = _LOOK_AT_MANAGER

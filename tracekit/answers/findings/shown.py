@@ -13,7 +13,7 @@ from tracekit.answers.refusals import refusal_advice
 from tracekit.answers.remedies import of_kubelet, of_pull, of_scheduler
 from tracekit.answers.trace_model import REFUSED_CREATION, Facts, Seen, State
 from tracekit.answers.waits import CONFIGURATION
-from tracekit.answers.words import clock, counted, shortened
+from tracekit.answers.words import clock, counted, in_kubectl, shortened
 from tracekit.base.escaping import for_shell
 from tracekit.base.kube.printed.ages import age_of
 from tracekit.base.kube.printed.model import Shown, ShownContainer, ShownEvent
@@ -277,8 +277,7 @@ def _read(last: Shown, reason: str) -> str:
 
 
 def _logs(namespace: str | None, name: str, previous: str) -> str:
-    space = f" -n {for_shell(namespace)}" if namespace else ""
-    return f"Read what its container said: kubectl logs{space} {for_shell(name)}{previous}"
+    return f"Read what its container said: kubectl logs {in_kubectl(namespace, name)}{previous}"
 
 
 def _todo(reason: str, message: str) -> str | None:

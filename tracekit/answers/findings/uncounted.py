@@ -59,11 +59,9 @@ def _tracked(
     for pod in job.pods:
         if pod.end is None or pod.last.gone or TRACKING not in pod.last.finalizers:
             continue
-        ends = [int(c["finished_ns"] or 0) for c in pod.last.row["containers"] or ()]
-        ended_ns = min(max(ends, default=0) or pod.end.at_ns, pod.end.at_ns)
-        led_ns = as_of_ns - facts.led_since(ended_ns, as_of_ns)
+        led_ns = as_of_ns - facts.led_since(pod.over_ns, as_of_ns)
         if led_ns >= for_ns and (pod.uid in uids) == listed:
-            found.append((ended_ns, pod))
+            found.append((pod.over_ns, pod))
     return sorted(found, key=lambda entry: (entry[0], entry[1].name))
 
 

@@ -17,7 +17,15 @@ from tracekit.answers.parts import RuleGroup
 from tracekit.answers.remedies import PROBE_ADVICE, of_kubelet, of_memory, of_start
 from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod
 from tracekit.answers.waits import PodWait, Wait, held_by
-from tracekit.answers.words import agreed, agreeing, clock, counted, named, shortened
+from tracekit.answers.words import (
+    agreed,
+    agreeing,
+    clock,
+    counted,
+    in_kubectl,
+    named,
+    shortened,
+)
 from tracekit.base.durations import span
 from tracekit.base.escaping import for_shell
 from tracekit.base.kube.timestamps import NS_PER_S
@@ -197,11 +205,6 @@ def _case(facts: Facts, job: Job, found: list[PodWait]) -> Case:
     return _not_started(facts, job, found)
 
 
-def _place(pod: Pod) -> str:
-    """Where a pod is, for kubectl."""
-    return f"-n {for_shell(pod.namespace)} {for_shell(pod.name)}"
-
-
 def _runs_on(facts: Facts, job: Job, found: list[PodWait]) -> Case:
     first = found[0]
     return Case(
@@ -229,7 +232,8 @@ def _not_ended(facts: Facts, job: Job, found: list[PodWait]) -> Case:
         job.cronjob,
         evidence={"pod": first.pod.name, "runs": first.container, "ended": first.message},
         todo=f"Read the kubelet's log on {node} of that pod, and see whether that node is up. "
-             f"kubectl delete pod {_place(first.pod)} ends it; the Job may run that work again.",
+             f"kubectl delete pod {in_kubectl(job.namespace, first.pod.name)} ends it; the Job may "
+             "run that work again.",
     )  # fmt: skip
 
 
@@ -322,7 +326,8 @@ def _failing(facts: Facts, job: Job, found: list[PodWait]) -> Case:
         else PROBE_ADVICE
         if killed
         else of_start(left.message) if left is not None and of_start(left.message)
-        else f"Read its log: kubectl logs {_place(first.pod)} -c {for_shell(first.container)} "
+        else f"Read its log: kubectl logs {in_kubectl(job.namespace, first.pod.name)} "
+             f"-c {for_shell(first.container)} "
              "--previous",
     )  # fmt: skip
 
@@ -357,7 +362,8 @@ def _init_runs(facts: Facts, job: Job, found: list[PodWait]) -> Case:
         f"{first.pod.name}: it runs since {clock(first.since_ns)}, "
         f"{span(as_of_ns - first.since_ns)} ({_as_of(facts, job)}); {ends}",
         job.cronjob, evidence={"pod": first.pod.name, "container": first.container},
-        todo=f"Read its log: kubectl logs {_place(first.pod)} -c {for_shell(first.container)}; "
+        todo=f"Read its log: kubectl logs {in_kubectl(job.namespace, first.pod.name)} "
+             f"-c {for_shell(first.container)}; "
              "what it waits for is not there.",
     )  # fmt: skip
 
@@ -405,7 +411,8 @@ def _terminating(facts: Facts, job: Job, found: list[PodWait]) -> Case:
         f"({_as_of(facts, job)}){held}",
         job.cronjob,
         evidence={"pods": [w.pod.name for w in found], "node": node, "by": first.reason},
-        todo=f"If {node} is gone for good: kubectl delete pod {_place(first.pod)} "
+        todo=f"If {node} is gone for good: kubectl delete pod "
+             f"{in_kubectl(job.namespace, first.pod.name)} "
              "--force --grace-period=0, or give the node the taint "
              "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute."
              + (f" It goes only when {agreeing('is', others)} taken off." if others else ""),
@@ -568,6 +575,6 @@ def _ownerless(facts: Facts) -> Iterator[Case]:
             f"{pod.phase}, deletionTimestamp {clock(since_ns)}, {span(as_of_ns - since_ns)} "
             f"ago (as of {clock(as_of_ns)}); no such Job in the list",
             evidence={"pods": [pod.name], "finalizer": TRACKING},
-            todo=f"kubectl patch pod {_place(pod)} --type=json "
+            todo=f"kubectl patch pod {in_kubectl(pod.namespace, pod.name)} --type=json "
                  "-p '[{\"op\":\"remove\",\"path\":\"/metadata/finalizers\"}]'",
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the API server adds to a new Job, which who compares or rebuilds Jobs has to know.
+"""What the API server adds to a new Job or pod, which who compares or rebuilds these has to know.
 
 Upstream: pkg/apis/batch/v1/defaults.go (SetDefaults_Job), pkg/registry/batch/job/strategy.go
 (generateSelector).
@@ -7,6 +7,10 @@ Upstream: pkg/apis/batch/v1/defaults.go (SetDefaults_Job), pkg/registry/batch/jo
 from __future__ import annotations
 
 from typing import Final
+
+#: terminationGracePeriodSeconds of a pod that names none.
+#: Upstream: k8s.io/api/core/v1 (DefaultTerminationGracePeriodSeconds).
+TERMINATION_GRACE_S: Final = 30
 
 #: Labels that it generates on the pod template, and on a Job that has none of its own.
 GENERATED_LABELS: Final = frozenset(
