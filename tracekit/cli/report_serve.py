@@ -13,7 +13,7 @@ from tracekit.report.serving.answers import Answers
 from tracekit.report.serving.server import LOOPBACK, ReportServer
 from tracekit.sql.session import Session
 
-#: How long it takes to be seen that the server ended of itself.
+#: A choice: how long it may take to be seen that the server ended of itself, which it never should.
 _LOOK_S = 5.0
 
 

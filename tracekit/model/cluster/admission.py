@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tracekit.base.kube.job_defaults import default_backoff_limit
+from tracekit.base.kube.job_defaults import TERMINATION_GRACE_S, default_backoff_limit
 from tracekit.base.kube.views import JOB_TRACKING_ANNOTATION
 from tracekit.model.cluster.store import Raw, plain_copy
 from tracekit.versions.api_server import ApiRules
@@ -109,7 +109,7 @@ def default_pod_spec(spec: Raw) -> None:
             container.setdefault("terminationMessagePolicy", "File")
             container.setdefault("imagePullPolicy", "IfNotPresent")
     spec.setdefault("restartPolicy", "Always")
-    spec.setdefault("terminationGracePeriodSeconds", 30)
+    spec.setdefault("terminationGracePeriodSeconds", TERMINATION_GRACE_S)
     spec.setdefault("dnsPolicy", "ClusterFirst")
     spec.setdefault("securityContext", {})
     spec.setdefault("schedulerName", "default-scheduler")

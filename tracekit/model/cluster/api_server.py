@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from tracekit.base.kube.cronjob_views import CronJobStatus
 from tracekit.base.kube.field_managers import KUBE_CONTROLLER_MANAGER
+from tracekit.base.kube.job_defaults import TERMINATION_GRACE_S
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.base.kube.views import JobStatus, job_status_from_raw
 from tracekit.model.cluster.admission import new_cron_job, new_job, new_pod
@@ -351,7 +352,11 @@ class ApiServer:
 
     def _delete_pod(self, held: Raw, grace_s: int | None) -> Raw:
         meta, spec = held["metadata"], held["spec"]
-        grace = spec.get("terminationGracePeriodSeconds", 30) if grace_s is None else grace_s
+        grace = (
+            spec.get("terminationGracePeriodSeconds", TERMINATION_GRACE_S)
+            if grace_s is None
+            else grace_s
+        )
         if not _is_alive(held) or not spec.get("nodeName"):
             grace = 0
         if grace == 0 and not meta.get("finalizers"):

@@ -75,18 +75,19 @@ def _put_differing(
         _put_leaves(old, path, was)
         _put_leaves(now, path, comes)
         return
+    within = f"{path}." if path else ""
     came: dict[str, dict[str, Any]] = {}
     for key, item in old.items():
         if key not in now:
-            _put_leaves(item, f"{path}.{key}" if path else key, was)
+            _put_leaves(item, within + key, was)
         elif item != now[key]:
             came[key] = {}
-            _put_differing(item, now[key], f"{path}.{key}" if path else key, was, came[key])
+            _put_differing(item, now[key], within + key, was, came[key])
     for key, item in now.items():
         if key in came:
             comes.update(came[key])
         elif key not in old:
-            _put_leaves(item, f"{path}.{key}" if path else key, comes)
+            _put_leaves(item, within + key, comes)
 
 
 def _put_leaves(obj: Any, path: str, found: dict[str, Any]) -> None:

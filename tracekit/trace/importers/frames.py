@@ -45,6 +45,15 @@ _WORKLOAD: Mapping[str, frozenset[str]] = {
 }  # fmt: skip
 
 
+def is_object(value: Any) -> bool:
+    """Whether a value is an object of the API: it names its version and its kind."""
+    return (
+        isinstance(value, dict)
+        and isinstance(value.get("apiVersion"), str)
+        and isinstance(value.get("kind"), str)
+    )
+
+
 def stream_of(obj: Mapping[str, Any]) -> str | None:
     """The stream that an object belongs to by its API group and kind; None for all others.
 

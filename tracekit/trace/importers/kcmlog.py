@@ -34,6 +34,7 @@ from tracekit.base.kube.timestamps import NS_PER_S, parse_rfc3339
 from tracekit.trace.format.model import STREAM_KINDS, Call, Origin
 from tracekit.trace.importers.containers import joined
 from tracekit.trace.importers.documents import documents
+from tracekit.trace.importers.frames import is_object
 from tracekit.trace.importers.observation import pack, unpack
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.sample import Sample, unstamped
@@ -56,7 +57,9 @@ _DOCKER = b'{"log":"'
 _HEAD = re.compile(
     r"(?:\d{4}-\S+T\S+ (?:std(?:out|err) F )?)?(?:[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} |\{\"ts\":)"
 )
+#: How deep what ships logs may nest them: as deep as it does Events.
 _NESTED_MAX = 8
+#: Blanks before a document's first sign are looked past so far.
 _HEAD_BYTES = 4096
 _MESSAGE = re.compile(rb'^"((?:[^"\\]|\\.)*)" ?')
 _PAIR = re.compile(rb'([\w.-]+)=("(?:[^"\\]|\\.)*"|[^\s"]\S*)')
@@ -186,7 +189,7 @@ def is_kcm_log(sample: Sample) -> bool:
         return False
     lines = [line for line in sample.head.split(b"\n", 2 * _FIRST_LINES) if line.strip()]
     if lines[0].strip() in (b"{", b"["):  # what a store answered is such a log
-        if any(map(_is_object, sample.values[:1])):
+        if any(map(is_object, sample.values[:1])):
             return False  # a dump of a cluster, which may have one among its lists
         lines = sample.texts[:_FIRST_LINES]
     first = list(islice((inner for line in lines for inner in klog_lines(line)), _FIRST_LINES))
@@ -222,13 +225,9 @@ def _in_value(value: Any, depth: int) -> Iterator[bytes]:
     elif depth < _NESTED_MAX and isinstance(value, list):
         for item in value:
             yield from _in_value(item, depth + 1)
-    elif depth < _NESTED_MAX and isinstance(value, dict) and not _is_object(value):
+    elif depth < _NESTED_MAX and isinstance(value, dict) and not is_object(value):
         for item in value.values():
             yield from _in_value(item, depth + 1)
-
-
-def _is_object(value: dict[str, Any]) -> bool:
-    return isinstance(value.get("apiVersion"), str) and isinstance(value.get("kind"), str)
 
 
 def beside_record(file: str) -> str:

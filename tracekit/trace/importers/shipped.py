@@ -23,6 +23,7 @@ import orjson
 
 from tracekit.base.kube.timestamps import parse_rfc3339
 from tracekit.trace.importers import otlp
+from tracekit.trace.importers.frames import is_object
 
 Raw = dict[str, Any]
 
@@ -69,7 +70,7 @@ def _in_object(value: Raw, depth: int, *, named: bool) -> Iterator[tuple[str, Ra
     direct = _direct(value)
     if direct is not None:
         yield direct
-    elif _is_of_api(value):
+    elif is_object(value):
         if named and value["kind"] == "Event" and _has_fields({**value, "kind": None}):
             yield "", value
     else:
@@ -77,16 +78,8 @@ def _in_object(value: Raw, depth: int, *, named: bool) -> Iterator[tuple[str, Ra
             yield from _found(inner, depth + 1, named=name in _AROUND)
 
 
-def _is_of_api(value: Any) -> bool:
-    return (
-        isinstance(value, dict)
-        and isinstance(value.get("apiVersion"), str)
-        and isinstance(value.get("kind"), str)
-    )
-
-
 def _is_other(value: Any) -> bool:
-    return _is_of_api(value) and value["kind"] != "Event"
+    return is_object(value) and value["kind"] != "Event"
 
 
 def _direct(value: Raw) -> tuple[str, Raw] | None:

@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from tracekit.trace.importers.frames import stream_of
+from tracekit.trace.importers.frames import is_object, stream_of
 from tracekit.trace.importers.sample import Sample
 
 _UNPACK = "which is not unpacked here: unpack it and name what comes out"
@@ -73,8 +73,9 @@ _TEXTS = (
     ),
 )  # fmt: skip
 _NAME = re.compile(r"[A-Za-z_]\w*")
+#: A choice: a page of Rancher's and an answer of Ansible's have their objects in the second level.
 _NESTED_MAX = 5
-#: Of an array so many are looked at.
+#: Of an array so many are looked at: a choice, the first of a kind tells of all.
 _ITEMS_MAX = 50
 
 
@@ -129,7 +130,7 @@ def _paths(value: Any, path: str, depth: int) -> Iterator[str]:
         meta = value.get("metadata")
         if path and isinstance(meta, dict) and "uid" in meta and stream_of(value) is not None:
             yield path
-        elif not (isinstance(value.get("apiVersion"), str) and isinstance(value.get("kind"), str)):
+        elif not is_object(value):
             for name, inner in value.items():
                 if isinstance(name, str) and _NAME.fullmatch(name):
                     yield from _paths(inner, f"{path}.{name}", depth + 1)

@@ -7,7 +7,6 @@ can be lost by a kill or a power cut, and what was not flushed is at most a temp
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -18,6 +17,7 @@ from msgspec.structs import replace
 
 from tracekit import __version__
 from tracekit.base.errors import TraceFormatError
+from tracekit.base.json_text import json_text
 from tracekit.trace.format.api_fields import Typed
 from tracekit.trace.format.extract import Row, extract
 from tracekit.trace.format.header import read_header, require_text, write_header
@@ -447,7 +447,5 @@ def _raw_and_parsed(obj: bytes | Mapping[str, Any], parsed: Any) -> tuple[bytes,
         return obj, parsed
     try:
         return orjson.dumps(obj), obj
-    except (orjson.JSONEncodeError, TypeError):
-        # For example an integer beyond 64 bits: slower, and as exact.
-        raw = json.dumps(obj, separators=(",", ":")).encode()
-        return _raw_and_parsed(raw, None)
+    except TypeError:
+        return _raw_and_parsed(json_text(obj), None)

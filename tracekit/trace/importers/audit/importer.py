@@ -133,15 +133,14 @@ class AuditReader:
     def _takes_whole_ones(self, line: bytes) -> bool:
         """Take those of several events in a line: one of a server that was killed has no end.
 
-        The next server goes on in the line that it had begun. A line of whole ones alone is laid
-        out otherwise, and documents are looked for in it.
+        The next server goes on in the line that it had begun.
         """
         found = [_bare_entry(_BEGINS + rest) for rest in line.split(_BEGINS)[1:]]
-        whole = [entry for entry in found if entry is not None]
-        if found[-1] is None or len(whole) == len(found):
+        if found[-1] is None:
             return False
-        cut = len(found) - len(whole)
-        self.result.problems["audit entries that end within a line, left out"] += cut
+        whole = [entry for entry in found if entry is not None]
+        if cut := len(found) - len(whole):
+            self.result.problems["audit entries that end within a line, left out"] += cut
         for entry in whole:
             self.result.shapes["audit"] += 1
             self._entry(entry)

@@ -23,6 +23,7 @@ from typing import Any
 
 import msgspec
 
+from tracekit.base.kube.job_defaults import TERMINATION_GRACE_S
 from tracekit.base.kube.timestamps import NS_PER_S, floor_second, format_rfc3339
 from tracekit.trace.format.extract import number_of
 from tracekit.trace.format.model import STREAM_KINDS, RowType
@@ -50,7 +51,6 @@ DISRUPTION = "disruption"
 _AHEAD_MAX = 1024
 #: How many revisions of an object are remembered.
 _REVISIONS_MAX = 4096
-_GRACE_S = 30
 _ENDED = frozenset({"Succeeded", "Failed"})
 #: Subresources of which a write answers with the whole object.
 _PARTS = frozenset({"", "status", "ephemeralcontainers", "resize", "finalize"})
@@ -521,7 +521,7 @@ def _marked(state: _State, entry: Entry, later: _Later) -> None:
     spec = spec if isinstance(spec, dict) else {}
     status = status if isinstance(status, dict) else {}
     at_once = status.get("phase") in _ENDED or not spec.get("nodeName")
-    grace_s = 0 if at_once else spec.get("terminationGracePeriodSeconds", _GRACE_S)
+    grace_s = 0 if at_once else spec.get("terminationGracePeriodSeconds", TERMINATION_GRACE_S)
     mark: Raw = {
         "deletionTimestamp": format_rfc3339(floor_second(now_ns) + grace_s * NS_PER_S),
         "deletionGracePeriodSeconds": grace_s,
