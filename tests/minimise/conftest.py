@@ -41,6 +41,9 @@ SCENES = {
     "TK157": "ttl-missing",
 }
 LIES = {"v1.36.3-churn7": CHURN, "v1.36.3-all": SCENES}
+#: The draw to begin with. Which retry is early enough to be told by its own Job's rows is chance;
+#: others rest on the pace of the whole process, and take thousands of attempts on thousands of rows.
+FIRST_DRAW = {"retry-early": 5}
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,8 @@ def lied(name: str) -> Lied:
     rows = list(json_lines(TRACES / name / "watch.jsonl.zst"))
     taken: set[str] = set()
     for kind in LIES[name].values():
-        for attempt in range(20):
+        first = FIRST_DRAW.get(kind, 0)
+        for attempt in range(first, first + 20):
             planted = plant(kind, rows, draws_of(kind, name, attempt))
             if planted is not None and planted[1].key not in taken:
                 rows, lie = planted
