@@ -1,5 +1,8 @@
-"""A handler that interrupts the very wait that it ends."""
+"""A handler that interrupts the very wait that it ends, and Ctrl-C wherever it comes."""
 
+import contextlib
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -9,7 +12,7 @@ import duckdb
 import pytest
 from fsspec.implementations.local import LocalFileSystem
 
-from tracekit.base.stopping import StopRequest, interrupted_at_once
+from tracekit.base.stopping import Interrupts, StopRequest, interrupted_at_once
 
 #: Thousands of waits, each ended by a signal that comes at any of its bytecodes.
 _INTERRUPTED = """
@@ -74,3 +77,66 @@ def test_an_error_that_quotes_it_is_none() -> None:
     connection = duckdb.connect()
     with pytest.raises(duckdb.Error), interrupted_at_once():
         connection.execute("SELECT error('Traceback (most recent call last): KeyboardInterrupt:')")
+
+
+@pytest.fixture(autouse=True)
+def _as_in_the_foreground():
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def press() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+#: A verb that presses Ctrl-C in a destructor, where what the handler raises is lost, and fails.
+_COVERED_UP = """
+import os, signal
+from tracekit.cli import main as entry
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+class Destroyed:
+    def __del__(self):
+        if {pressed}:
+            os.kill(os.getpid(), signal.SIGINT)
+            sum(range(10))
+
+def spoilt(**_):
+    one = Destroyed()
+    del one
+    raise RuntimeError("the transaction is aborted")
+
+entry.cli.main = spoilt
+entry.main()
+"""
+
+
+@pytest.mark.parametrize(("pressed", "status"), [(True, 130), (False, 2)])
+def test_ctrl_c_that_an_error_has_covered_up_is_no_fault(pressed: bool, status: int) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _COVERED_UP.format(pressed=pressed)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == status
+    assert ("a fault of tracekit's own" in done.stderr) is not pressed
+
+
+def test_it_waits_for_what_may_not_be_broken_off() -> None:
+    ctrl_c, done = Interrupts(), []
+    with contextlib.suppress(KeyboardInterrupt), ctrl_c.kept():
+        with ctrl_c.put_off():
+            press()
+            done.append("whole")
+        done.append("and no more")
+    assert done == ["whole"]
+
+
+def test_who_ignores_it_goes_on_doing_so() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ctrl_c = Interrupts()
+    with ctrl_c.kept():
+        press()
+    assert not ctrl_c.asked

@@ -58,6 +58,54 @@ def on_signals(handle: Callable[[], None], *numbers: signal.Signals) -> Iterator
             signal.signal(number, handler)
 
 
+def interrupt() -> None:
+    """What Ctrl-C does where nobody else wants it."""
+    raise KeyboardInterrupt
+
+
+class Interrupts:
+    """Ctrl-C, kept beside the exception that it is, and put off where that does harm.
+
+    What a handler raises amid a destructor is lost, amid a library's transaction it comes out as
+    some other error, and amid the making of an extension module the process may crash.
+    """
+
+    def __init__(self) -> None:
+        #: Whether it was pressed.
+        self.asked = False
+        self._putting_off = 0
+
+    @contextlib.contextmanager
+    def kept(self) -> Iterator[None]:
+        """Listen to it; where it is ignored it stays so, as `nohup` asks. For the main thread."""
+        self.asked = False
+        if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+            yield
+            return
+        with on_signals(self._came, signal.SIGINT):
+            yield
+
+    @contextlib.contextmanager
+    def put_off(self) -> Iterator[None]:
+        """Let it come at the end of what is done now, if it is listened to."""
+        self._putting_off += 1
+        try:
+            yield
+        finally:
+            self._putting_off -= 1
+        if self.asked:
+            interrupt()
+
+    def _came(self) -> None:
+        self.asked = True
+        if not self._putting_off:
+            interrupt()
+
+
+#: A process has one.
+INTERRUPTS: Final = Interrupts()
+
+
 _OF_ITS_OWN = "Query interrupted"
 
 

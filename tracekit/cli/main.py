@@ -23,7 +23,7 @@ import click
 
 import tracekit
 from tracekit.base.errors import TracekitError
-from tracekit.base.stopping import interrupted_at_once
+from tracekit.base.stopping import INTERRUPTS, interrupted_at_once
 from tracekit.cli import imports
 from tracekit.cli.config import defaults_of
 from tracekit.cli.damage import damage_noted
@@ -190,7 +190,7 @@ class MainGroup(LazyGroup):
         return command
 
     def _imported(self, ctx: click.Context, name: str) -> click.Command | None:
-        with imports.FINDER.also(*imports.PYARROWS_OWN):
+        with INTERRUPTS.put_off(), imports.FINDER.also(*imports.PYARROWS_OWN):
             return super().get_command(ctx, name)
 
     def invoke(self, ctx: click.Context) -> object:
@@ -245,14 +245,26 @@ def main(args: list[str] | None = None) -> None:
     0: done, no divergence; 1: divergences; 2: it could not run; 130: interrupted; 141: whoever read
     the output went away (`| head`), as other tools say it that a broken pipe stops.
     """
-    if args is None:  # the program, and nobody's notebook
-        stand_in_for_closed()
-        say_what_can_be_said()
-        imports.take_effect()
-        _keep_private()
+    if args is not None:  # a notebook's, whose Ctrl-C is its own
+        sys.exit(_status(args))
+    with INTERRUPTS.kept():
+        try:
+            stand_in_for_closed()
+            say_what_can_be_said()
+            with INTERRUPTS.put_off():
+                imports.take_effect()
+            _keep_private()
+            status = _status(None)
+        except KeyboardInterrupt:
+            status = INTERRUPTED
+    sys.exit(status)
+
+
+def _status(args: list[str] | None) -> int:
+    """The exit status of one command line."""
     if importlib.util.find_spec("fcntl") is None:
         tell("tracekit runs on Linux and macOS: on Windows run it under WSL")
-        sys.exit(COULD_NOT_RUN)
+        return COULD_NOT_RUN
     try:
         with _watching_the_pipe():
             status = _run(args)
@@ -263,7 +275,7 @@ def main(args: list[str] | None = None) -> None:
     except OSError:  # said by `_run`, or less than the error that it said
         status = COULD_NOT_RUN
         _drop_what_is_left()
-    sys.exit(status)
+    return status
 
 
 def _drop_what_is_left() -> None:
@@ -289,7 +301,7 @@ def _name() -> str:
 
 
 def _run(args: list[str] | None) -> int:
-    """The status of the verb; each error becomes one sentence."""
+    """The status of the verb; each error becomes one sentence, but one that Ctrl-C left behind."""
     try:
         with interrupted_at_once():
             result = cli.main(
@@ -298,27 +310,34 @@ def _run(args: list[str] | None) -> int:
             sys.stdout.flush()  # a full disk behind it is an error like any other
     except (click.exceptions.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except click.ClickException as error:
-        if isinstance(error, click.exceptions.NoArgsIsHelpError):
-            say(error.format_message())
-        else:
-            tell(error.message if isinstance(error, Unsaid) else sentence(error))
-    except TracekitError as error:
-        tell_error(error)
-    except (RecursionError, json.JSONDecodeError) as error:  # no writer makes such a row
-        nested = isinstance(error, RecursionError)
-        what = "nested too deep" if nested else f"no JSON ({error})"
-        tell(f"a text of the trace is {what}: do not trust the trace")
     except (BrokenPipeError, ReaderGoneError):
         raise
-    except OSError as error:
-        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        tell(f"{what}; name another file or directory, or mend this one")
     except Exception as error:  # noqa: BLE001 - whatever is wrong: 1 means a divergence and nothing else
-        _tell_fault(error, args)
+        if INTERRUPTS.asked:
+            return INTERRUPTED
+        _tell(error, args)
     else:
         return result if isinstance(result, int) else 0
     return COULD_NOT_RUN
+
+
+def _tell(error: Exception, args: list[str] | None) -> None:
+    """Say an error in one sentence."""
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        say(error.format_message())
+    elif isinstance(error, click.ClickException):
+        tell(error.message if isinstance(error, Unsaid) else sentence(error))
+    elif isinstance(error, TracekitError):
+        tell_error(error)
+    elif isinstance(error, RecursionError | json.JSONDecodeError):  # no writer makes such a row
+        nested = isinstance(error, RecursionError)
+        what = "nested too deep" if nested else f"no JSON ({error})"
+        tell(f"a text of the trace is {what}: do not trust the trace")
+    elif isinstance(error, OSError):
+        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        tell(f"{what}; name another file or directory, or mend this one")
+    else:
+        _tell_fault(error, args)
 
 
 def _tell_fault(error: Exception, args: list[str] | None) -> None:

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from io import StringIO
+from signal import SIGINT
 from typing import TextIO
 
 import click
@@ -24,6 +25,7 @@ from pygments.lexers.sql import SqlLexer  # type: ignore[import-untyped]
 
 from tracekit.base.errors import TracekitError, UsageError
 from tracekit.base.home import own_folder
+from tracekit.base.stopping import interrupt, on_signals
 from tracekit.base.suggest import closest, hint
 from tracekit.cli.messages import say, tell_all, tell_error
 from tracekit.report.rows import FORMATS, write_rows
@@ -142,14 +144,15 @@ def prompt(
     names = ", ".join(source.name for source in session.sources)
     say(f"{names}: type a query, or .help")
     answering = Prompt(session, output)
-    while not answering.left:
-        try:
-            text = reader.prompt("tracekit> ")
-        except KeyboardInterrupt:
-            continue
-        except EOFError:
-            return
-        answering.answer(text)
+    with on_signals(interrupt, SIGINT):  # of a query: what comes after it is asked anew
+        while not answering.left:
+            try:
+                text = reader.prompt("tracekit> ")
+            except KeyboardInterrupt:
+                continue
+            except EOFError:
+                return
+            answering.answer(text)
 
 
 def _answer_all(answering: Prompt) -> None:
