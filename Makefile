@@ -69,7 +69,7 @@ pages: $(VENV)/.dev ## write the documents that follow from the code
 	$(BIN)/python -m tests.docs.mistakes
 
 e2e: $(VENV)/.e2e ## run the tests against a real control plane (builds it with Go when it is not cached)
-	$(PYTEST) -m e2e -p no:xdist tests/e2e
+	$(PYTEST) -n 2 --dist loadfile -m e2e tests/e2e
 
 bench: $(VENV)/.dev ## measure speed and memory
 	$(BIN)/python -m bench
