@@ -26,6 +26,8 @@ _DAY_NS = 86_400 * NS_PER_S
 
 #: No row of a trace is later (docs/trace-format.md, Order), and none is from before 1970.
 _FURTHEST_NS = 1 << 62
+#: No duration that a user may mean is longer.
+LONGEST_S = _FURTHEST_NS // NS_PER_S
 
 
 def duration_s(text: str) -> float | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tracekit.base.time_input import duration_s
+from tracekit.base.time_input import LONGEST_S, duration_s
 from tracekit.trace.stores.place import is_url
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ else:  # older releases of click have no generic type
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kKMGT]i?)?B?")
 _POWERS = "KMGT"
+#: What a file system counts bytes with ends here.
+_TOO_LARGE = 1 << 63
 #: What `-o` takes elsewhere: whoever writes one of these does not want a file of that name.
 _FORMAT_NAMES = frozenset(
     {
@@ -40,7 +42,7 @@ class Duration(_Seconds):
         if isinstance(value, (int, float)):
             return float(value)
         seconds = duration_s(str(value))
-        if not seconds:
+        if not seconds or seconds > LONGEST_S:
             self.fail(f"{value!r} is no duration: write it like 90s, 10m, 1h30m or 7d.", param, ctx)
         return seconds
 
@@ -55,13 +57,12 @@ class Size(_Bytes):
         if isinstance(value, int):
             return value
         match = _SIZE.fullmatch(str(value).strip())
-        if match is None or float(match[1]) <= 0:
-            self.fail(f"{value!r} is no size: write it like 512MiB or 1GiB.", param, ctx)
-        unit = (match[2] or "").upper()
-        if not unit:
-            return int(float(match[1]))
+        unit = ((match and match[2]) or "").upper()
         base = 1024 if unit.endswith("I") else 1000
-        return int(float(match[1]) * base ** (_POWERS.index(unit[0]) + 1))
+        size = float(match[1]) * base ** (_POWERS.index(unit[0]) + 1 if unit else 0) if match else 0
+        if not 1 <= size < _TOO_LARGE:
+            self.fail(f"{value!r} is no size: write it like 512MiB or 1GiB.", param, ctx)
+        return int(size)
 
 
 class Here(click.Path):
