@@ -29,22 +29,42 @@ _SPEC = {"template": {"spec": {"containers": [{"name": "main", "image": "main"}]
 LOAD = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "load"}, "spec": _SPEC}
 
 
+def _where_files_are_short(place: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run where a file may have so few bytes that a header has room, and rows have none."""
+    code = "from tracekit.cli.main import main; main()"
+    return subprocess.run(
+        ["sh", "-c", 'ulimit -f 4; exec "$@"', "sh", sys.executable, "-B", "-c", code, *words],
+        cwd=place, capture_output=True, text=True, check=False, timeout=120,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TRACEKIT_CACHE_DIR": "/dev/null/none"},
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("words", VERBS, ids=lambda words: words[0])
 def test_a_trace_is_there_whole_or_not_at_all(words: tuple[str, ...], tmp_path: Path) -> None:
     """`redact` and `simulate` left one without rows, which `info` and `replay` took for one."""
     honest(tmp_path / "trace", rows=400)
     (tmp_path / "load.json").write_text(json.dumps(LOAD))
     before = sorted(path.name for path in tmp_path.iterdir())
-    code = "from tracekit.cli.main import main; main()"
-    done = subprocess.run(
-        # A file may have so few bytes that a header has room, and rows have none.
-        ["sh", "-c", 'ulimit -f 4; exec "$@"', "sh", sys.executable, "-B", "-c", code, *words],
-        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "TRACEKIT_CACHE_DIR": "/dev/null/none"},
-    )  # fmt: skip
+    done = _where_files_are_short(tmp_path, *words)
     assert done.returncode == 2, done.stderr
     assert "out cannot be written (File too large): make room" in done.stderr.splitlines()[-1]
     assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_what_cannot_be_compacted_stays_as_it_was(tmp_path: Path) -> None:
+    """What was written by then stayed behind, on a disk that was full of it."""
+    trace = honest(tmp_path / "trace", rows=400)
+
+    def files() -> dict[str, bytes]:
+        return {
+            str(path.relative_to(trace)): path.read_bytes()
+            for path in trace.rglob("*")
+            if path.is_file()
+        }
+
+    before = files()
+    assert _where_files_are_short(tmp_path, "compact", "trace").returncode == 2
+    assert files() == before
 
 
 def test_what_is_there_is_not_simulated_over(tmp_path: Path) -> None:

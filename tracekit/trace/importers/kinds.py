@@ -15,6 +15,7 @@ import orjson
 from msgspec import Struct
 
 from tracekit.base.errors import TraceFormatError
+from tracekit.trace.format.limits import NESTING_MAX, TOO_DEEP, is_nested_deeper
 from tracekit.trace.format.model import Call, Gap
 from tracekit.trace.importers import strangers
 from tracekit.trace.importers.audit.importer import AuditReader
@@ -327,6 +328,8 @@ def flaw(source: LineSource, file: str = "FILE") -> str:
         and not _is_json(sample.head)
         and not any(map(_is_json, sample.texts))
     ):
+        if is_nested_deeper(sample.head, NESTING_MAX):
+            return f"is JSON, and {TOO_DEEP}: no object of Kubernetes is"
         return "has no whole JSON document: it is cut off or damaged, fetch it anew"
     if sample.is_text and not sample.whole:
         sample = sample_of(source, DEEP_BYTES)

@@ -50,7 +50,11 @@ def compact_in_place(trace: Path, *, narrow: bool = True) -> Compacted:
         remove_temporaries(trace)
         size = sum(file.size_bytes for file in snapshot.files)
         _close(snapshot)
-        _compact(trace, narrow=narrow)
+        try:
+            _compact(trace, narrow=narrow)
+        except BaseException:
+            remove_temporaries(trace)  # a disk may be full of them
+            raise
     finally:
         lock.release()
     return Compacted(trace, size)
