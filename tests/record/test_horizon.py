@@ -64,6 +64,23 @@ def _recorder(tmp_path: Path, server: FakeServer) -> Recorder:
     )
 
 
+def test_what_has_ended_is_neither_behind_nor_down(tmp_path: Path) -> None:
+    """While the files of a recording that went well were merged, it said "not up: jobs, pods"."""
+    server = FakeServer(FakeCluster())
+    recorder = _recorder(tmp_path, server)
+    for watcher in recorder.watchers:
+        watcher.status.state = StreamState.STOPPED
+        watcher.status.last_byte_ns = time.time_ns() - 60 * S
+    console = Console(file=(tmp_path / "said").open("w"), width=200)
+    StatusDisplay(recorder, console, clock_s=iter((0.0, 60.0)).__next__).tick()
+    console.file.close()
+    said = (tmp_path / "said").read_text()
+    assert "merging" in said
+    assert "not up" not in said
+    assert "lag" not in said
+    server.close()
+
+
 def test_a_stream_that_is_held_back_is_seen_by_what_the_others_show(tmp_path: Path) -> None:
     """Pods are silent, jobs come: 69 s later the trace is up to 69 s behind, and it is pods."""
     server = FakeServer(FakeCluster())

@@ -130,6 +130,9 @@ class StatusDisplay:
 
     def _line(self, rates: dict[str, float]) -> str:
         feed = self._recorder.feed
+        states = {watcher.status.state for watcher in self._recorder.watchers}
+        if states == {StreamState.STOPPED}:  # nothing is behind, and nothing has to be up
+            return f"recorded; merging the trace's files, {format_bytes(feed.trace_bytes)}"
         per_stream = " ".join(f"{name}={rate:.1f}/s" for name, rate in rates.items())
         gaps = sum(watcher.status.gaps for watcher in self._recorder.watchers)
         now_ns = time.time_ns()
