@@ -223,17 +223,31 @@ def _explained(found: Sequence[Contradicts], question: _Question) -> str:
 
 
 def _fits(keys: tuple[Key, ...], era: Era, question: _Question) -> bool:
-    """Whether the likeliest caches explain some Jobs by other rules."""
+    """Whether the likeliest caches explain some objects by other rules."""
     explained = set[Key]()
-    for judgement in map(question.sources.as_recorded, _judged(keys, era, question)):
-        if judgement.divergent or judgement.reason is Reason.MISFIT:
+    if question.controller != "job" and len(keys) > 1:
+        # All are searched before any is answered: what contradicts one by itself is enough.
+        for key in keys:
+            if any(map(_refutes, _judged((key,), era, question))):
+                return False
+    for judgement in _judged(keys, era, question):
+        if _refutes(judgement):
             return False
         if judgement.verdict is not Verdict.UNKNOWABLE:
             explained.add(_key(judgement))
     return explained.issuperset(keys)
 
 
+def _refutes(judgement: Judgement) -> bool:
+    return judgement.divergent or judgement.reason is Reason.MISFIT
+
+
 def _judged(keys: tuple[Key, ...], era: Era, question: _Question) -> Iterator[Judgement]:
+    """What is said of some objects by other rules, as far as the record bears it."""
+    return map(question.sources.as_recorded, _searched(keys, era, question))
+
+
+def _searched(keys: tuple[Key, ...], era: Era, question: _Question) -> Iterator[Judgement]:
     """What is said of some objects by other rules."""
     context = replace(question.context, misfit=Misfit("not searched"))
     if question.controller == "job":
