@@ -18,6 +18,7 @@ from tracekit.trace.format.api_fields import Typed
 from tracekit.trace.format.extract import Row
 from tracekit.trace.format.model import Origin
 from tracekit.trace.format.schema import COLUMNS, STRUCTS
+from tracekit.trace.format.texts import texts_of
 from tracekit.trace.format.typed import Lists, columns_of
 
 #: Rows are turned into Arrow when there are so many, or so much raw text of them.
@@ -109,6 +110,7 @@ class RowBuffer:
             *envelope, objects = zip(*typed_rows, strict=True)
             columns: dict[str, Any] = dict(zip(_ENVELOPE, envelope, strict=True))
             columns["stream"] = [stream] * len(objects)
+            columns["raw"] = _decoded_texts(columns["raw"])
             columns |= _columns_of(self._origins[stream])
             self._batch(len(objects), columns | columns_of(stream, objects))
         self._rows.clear()
@@ -128,16 +130,27 @@ def _columns_of(origins: Sequence[Origin | None]) -> dict[str, Any]:
     return dict(zip(Origin.__struct_fields__, zip(*rows, strict=True), strict=True))
 
 
+def _decoded_texts(raws: Sequence[bytes | str | None]) -> Any:
+    """Texts that were decoded, so that nobody need look again whether they are UTF-8."""
+    return texts_of(raws) if set(map(type, raws)) == {bytes} else raws  # type: ignore[arg-type]
+
+
 def column_of(name: str, values: Any, rows: int) -> pa.Array:
     """One column as `MEMORY_SCHEMA` has it, of the values of all rows; None: none has one."""
     kind = _KINDS[name]
     if values is None:
         return pa.nulls(rows, kind)
+    if type(values) is pa.StringArray:
+        return values
     if kind is _TEXT_TYPE:
-        codes: dict[str, int] = {}
-        indices = [None if v is None else codes.setdefault(v, len(codes)) for v in values]
+        codes = dict.fromkeys(values)
+        codes.pop(None, None)
+        texts = list(codes)
+        places: dict[str | None, int | None] = dict(zip(texts, range(len(texts)), strict=True))
+        places[None] = None
         return pa.DictionaryArray.from_arrays(
-            pa.array(indices, pa.int32()), pa.array(list(codes), pa.string())
+            pa.array(list(map(places.__getitem__, values)), pa.int32()),
+            pa.array(texts, pa.string()),
         )
     if name in STRUCTS:
         if type(values) is not Lists:
