@@ -20,7 +20,6 @@ from typing import Any
 from unittest import mock
 from xml.etree import ElementTree as ET
 
-import click
 import orjson
 import pyarrow.parquet as pq
 import pytest
@@ -30,7 +29,8 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest
 
 from tests.attack.test_hostile_texts import EVIL, FORMULA, JOB, QUERY, assert_plain, hostile
-from tracekit.cli.main import cli, main
+from tests.support.command_tree import options
+from tracekit.cli.main import main
 from tracekit.cli.sql_prompt import Prompt
 from tracekit.report.html import page as html_page
 from tracekit.sql.session import Session
@@ -155,26 +155,13 @@ FILES = {
 }  # fmt: skip
 
 
-def choices() -> Iterator[tuple[str, str, str]]:
-    """Each verb with an option that says how it prints, and each of its choices; "" is a file."""
-
-    def walk(group: click.Group, before: str) -> Iterator[tuple[str, str, str]]:
-        context = click.Context(group)
-        for name in group.list_commands(context):
-            command = group.get_command(context, name)
-            if isinstance(command, click.Group):
-                yield from walk(command, f"{before}{name} ")
-                continue
-            assert command is not None
-            for option in command.params:
-                if {"--output", "--format", "--webhook-format"} & set(option.opts):
-                    for choice in getattr(option.type, "choices", ("",)):
-                        yield f"{before}{name}", option.opts[-1], choice
-
-    yield from walk(cli, "")
-
-
-CHOICES = list(choices())
+#: Each verb with an option that says how it prints, and each of its choices; "" is a file.
+CHOICES = [
+    (words, option.opts[-1], choice)
+    for words, option in options()
+    if {"--output", "--format", "--webhook-format"} & set(option.opts)
+    for choice in getattr(option.type, "choices", ("",))
+]
 POSTED: dict[str, Check] = {
     "json": body, "slack": chat, "teams": chat, "pagerduty": body, "alertmanager": body,
 }  # fmt: skip

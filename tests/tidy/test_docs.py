@@ -11,8 +11,9 @@ from pathlib import Path
 import click
 import pytest
 
+from tests.support.command_tree import commands
 from tests.tidy.source import REPOSITORY, modules
-from tracekit.cli.main import VERBS, cli
+from tracekit.cli.main import VERBS
 
 DOCUMENTS = sorted(
     path
@@ -63,27 +64,11 @@ def test_documents_that_the_source_names_are_there() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def _commands(verb: str) -> Iterator[tuple[str, click.Command]]:
-    """A verb and what is below it, by the words that call it."""
-    context = click.Context(cli)
-    command = cli.get_command(context, verb)  # type: ignore[attr-defined]
-    assert command is not None
-    ahead: list[tuple[str, click.Command]] = [(f"tracekit {verb}", command)]
-    while ahead:
-        name, command = ahead.pop()
-        if isinstance(command, click.Group):
-            for inner in command.list_commands(context):
-                found = command.get_command(context, inner)
-                assert found is not None
-                ahead.append((f"{name} {inner}", found))
-        else:
-            yield name, command
-
-
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_command_is_documented_and_explains_itself(verb: str) -> None:
     written = "".join(path.read_text(encoding="utf-8") for path in DOCUMENTS)
-    for name, command in _commands(verb):
+    for words, command in commands(verb):
+        name = f"tracekit {words}"
         assert name in written, f"no document shows `{name}`"
         assert command.help, f"{name} --help says nothing"
         silent = [

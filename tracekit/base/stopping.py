@@ -71,18 +71,17 @@ class Interrupts:
     """
 
     def __init__(self) -> None:
-        #: Whether it was pressed.
-        self.asked = False
+        #: That it was pressed.
+        self.asked = StopRequest()
         self._putting_off = 0
 
     @contextlib.contextmanager
     def kept(self) -> Iterator[None]:
         """Listen to it; where it is ignored it stays so, as `nohup` asks. For the main thread."""
-        self.asked = False
         if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
             yield
             return
-        with on_signals(self._came, signal.SIGINT):
+        with on_signals(self.came, signal.SIGINT):
             yield
 
     @contextlib.contextmanager
@@ -93,11 +92,12 @@ class Interrupts:
             yield
         finally:
             self._putting_off -= 1
-        if self.asked:
+        if self.asked.is_set():
             interrupt()
 
-    def _came(self) -> None:
-        self.asked = True
+    def came(self) -> None:
+        """What a handler does."""
+        self.asked.set()
         if not self._putting_off:
             interrupt()
 

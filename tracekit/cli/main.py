@@ -313,7 +313,7 @@ def _run(args: list[str] | None) -> int:
     except (BrokenPipeError, ReaderGoneError):
         raise
     except Exception as error:  # noqa: BLE001 - whatever is wrong: 1 means a divergence and nothing else
-        if INTERRUPTS.asked:
+        if INTERRUPTS.asked.is_set():
             return INTERRUPTED
         _tell(error, args)
     else:

@@ -123,20 +123,25 @@ class StatusDisplay:
         table.caption_justify = "left"
         return table
 
+    def _is_over(self) -> bool:
+        """Whether all streams have ended as they should: none is behind, or has to be up."""
+        states = {watcher.status.state for watcher in self._recorder.watchers}
+        return states == {StreamState.STOPPED}
+
     def _lag(self, now_ns: int) -> str:
         """Say how far the trace is behind the server, and by which stream."""
+        if self._is_over():
+            return "recorded, merging its files"
         lag_s, stream = self._recorder.lag_s(now_ns)
         return f"lag {lag_s:.1f}s" + (f" ({stream})" if stream else "")
 
     def _line(self, rates: dict[str, float]) -> str:
         feed = self._recorder.feed
-        states = {watcher.status.state for watcher in self._recorder.watchers}
-        if states == {StreamState.STOPPED}:  # nothing is behind, and nothing has to be up
-            return f"recorded; merging the trace's files, {format_bytes(feed.trace_bytes)}"
         per_stream = " ".join(f"{name}={rate:.1f}/s" for name, rate in rates.items())
         gaps = sum(watcher.status.gaps for watcher in self._recorder.watchers)
         now_ns = time.time_ns()
-        down = [w.spec.name for w in self._recorder.watchers if not w.is_up(now_ns)]
+        watchers = () if self._is_over() else self._recorder.watchers
+        down = [w.spec.name for w in watchers if not w.is_up(now_ns)]
         total = sum(watcher.status.observations for watcher in self._recorder.watchers)
         line = (
             f"{total} observations, {per_stream}, "

@@ -6,7 +6,7 @@ from contextlib import closing
 from signal import SIGINT
 from threading import Thread
 
-from tracekit.base.stopping import StopRequest, on_signals
+from tracekit.base.stopping import Interrupts, on_signals
 from tracekit.base.time_input import TimeRange
 from tracekit.cli.messages import say, tell_all, waiting
 from tracekit.report.serving.answers import Answers
@@ -29,14 +29,8 @@ def serve_report(
     with waiting("Reading the trace"):
         answers = Answers(session, key, times, namespace)
         server = ReportServer(answers, address=LOOPBACK[0], port=port)
-    asked = StopRequest()
-
-    def interrupt() -> None:
-        # Raised amid a library's callback it is lost, or becomes some error: what was asked is not.
-        asked.set()
-        raise KeyboardInterrupt
-
-    with closing(server), on_signals(interrupt, SIGINT):
+    ctrl_c = Interrupts()
+    with closing(server), on_signals(ctrl_c.came, SIGINT):
         serving = Thread(target=server.serve)
         serving.start()
         try:
@@ -44,13 +38,13 @@ def serve_report(
             with waiting("Judging the trace"):
                 server.judge()
             tell_all([*session.problems, *session.warnings], printed)
-            while serving.is_alive() and not asked.wait(_LOOK_S):
+            while serving.is_alive() and not ctrl_c.asked.wait(_LOOK_S):
                 pass
         except (Exception, KeyboardInterrupt):
-            if not asked.is_set():
+            if not ctrl_c.asked.is_set():
                 raise
         finally:
             server.stop()
             serving.join()
-    if asked.is_set():
+    if ctrl_c.asked.is_set():
         say("Ended")

@@ -19,7 +19,7 @@ else:  # older releases of click have no generic type
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kKMGT]i?)?B?")
 _POWERS = "KMGT"
-#: What a file system counts bytes with ends here.
+#: No file is so long: off_t is a signed number of 64 bits (POSIX <sys/types.h>, large files).
 _TOO_LARGE = 1 << 63
 #: What `-o` takes elsewhere: whoever writes one of these does not want a file of that name.
 _FORMAT_NAMES = frozenset(
@@ -57,12 +57,16 @@ class Size(_Bytes):
         if isinstance(value, int):
             return value
         match = _SIZE.fullmatch(str(value).strip())
-        unit = ((match and match[2]) or "").upper()
-        base = 1024 if unit.endswith("I") else 1000
-        size = float(match[1]) * base ** (_POWERS.index(unit[0]) + 1 if unit else 0) if match else 0
+        size = float(match[1]) * _bytes_of(match[2] or "") if match is not None else 0
         if not 1 <= size < _TOO_LARGE:
             self.fail(f"{value!r} is no size: write it like 512MiB or 1GiB.", param, ctx)
         return int(size)
+
+
+def _bytes_of(unit: str) -> int:
+    """The bytes of a unit like k, MI or Gi; one where there is none."""
+    base = 1024 if unit[1:] else 1000
+    return base ** (_POWERS.index(unit[0].upper()) + 1) if unit else 1
 
 
 class Here(click.Path):

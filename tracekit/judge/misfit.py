@@ -227,9 +227,9 @@ def _fits(keys: tuple[Key, ...], era: Era, question: _Question) -> bool:
     explained = set[Key]()
     if question.controller != "job" and len(keys) > 1:
         # All are searched before any is answered: what contradicts one by itself is enough.
-        for key in keys:
-            if any(map(_refutes, _judged((key,), era, question))):
-                return False
+        singly = chain.from_iterable(_judged((key,), era, question) for key in keys)
+        if any(map(_refutes, singly)):
+            return False
     for judgement in _judged(keys, era, question):
         if _refutes(judgement):
             return False

@@ -7,13 +7,13 @@ import inspect
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
 
 from tests.sql.conftest import trace_path  # noqa: F401 - a fixture
+from tests.support.command_tree import options
 from tests.support.traces import ROOT
 from tests.unit.cli.test_sql import run  # noqa: F401 - a fixture
 from tracekit.cli.cron import cron
@@ -100,18 +100,6 @@ def test_a_name_that_no_file_can_have_is_one_sentence(
     assert (code, out) == (2, "")
     assert err.startswith("tracekit: ")
     assert "Traceback" not in err
-
-
-def options() -> Iterator[tuple[str, click.Option]]:
-    """Every option of every command, with the words of its command."""
-    commands = [((verb,), cli.get_command(click.Context(cli), verb)) for verb in VERBS]
-    while commands:
-        words, command = commands.pop()
-        if isinstance(command, click.Group):
-            commands += [((*words, name), own) for name, own in command.commands.items()]
-        elif command is not None:
-            found = [p for p in command.params if isinstance(p, click.Option)]
-            yield from ((" ".join(words), option) for option in found)
 
 
 WRITTEN = [

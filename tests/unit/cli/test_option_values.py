@@ -1,14 +1,13 @@
-"""Numbers, times and sizes on the command line at all edges: a value, or a sentence."""
+"""Numbers, durations and sizes on the command line at all edges: a value, or a sentence."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import click
 import pytest
 
-from tracekit.cli.main import cli
+from tests.support.command_tree import options
 
 EDGES = (
     "nan", "inf", "-inf", "1e400", "-1", "0", "-0", "", " ", "9" * 400, "0." + "0" * 400 + "1",
@@ -17,34 +16,21 @@ EDGES = (
 )  # fmt: skip
 
 
-def _leaves(command: click.Command, context: click.Context) -> Iterator[click.Command]:
-    if not isinstance(command, click.Group):
-        yield command
-        return
-    for name in command.list_commands(context):
-        below = command.get_command(context, name)
-        assert below is not None
-        yield from _leaves(below, click.Context(below, parent=context, info_name=name))
-
-
 _KINDS = {"duration", "size", "integer", "integer range", "float"}
 
 
-def _options() -> dict[str, click.Option]:
-    """Every option that takes a number, by its command and name."""
-    context = click.Context(cli, info_name="tracekit")
-    return {
-        f"{command.name} {option.opts[-1]}": option
-        for command in _leaves(cli, context)
-        for option in command.params
-        if isinstance(option, click.Option) and option.type.name in _KINDS and not option.is_flag
-    }
+#: Every option that takes a number, by its command and name.
+_OPTIONS = {
+    f"{words} {option.opts[-1]}": option
+    for words, option in options()
+    if option.type.name in _KINDS and not option.is_flag
+}
 
 
 @pytest.mark.parametrize("text", EDGES)
 def test_an_option_takes_it_or_says_why_not(text: str) -> None:
     found = {}
-    for name, option in _options().items():
+    for name, option in _OPTIONS.items():
         try:
             value = option.type.convert(text, option, None)
         except click.BadParameter:
@@ -60,5 +46,5 @@ def test_an_option_takes_it_or_says_why_not(text: str) -> None:
 
 
 def test_there_are_options_of_each_sort() -> None:
-    kinds = {option.type.name for option in _options().values()}
+    kinds = {option.type.name for option in _OPTIONS.values()}
     assert kinds == _KINDS

@@ -143,15 +143,7 @@ def column_of(name: str, values: Any, rows: int) -> pa.Array:
     if type(values) is pa.StringArray:
         return values
     if kind is _TEXT_TYPE:
-        codes = dict.fromkeys(values)
-        codes.pop(None, None)
-        texts = list(codes)
-        places: dict[str | None, int | None] = dict(zip(texts, range(len(texts)), strict=True))
-        places[None] = None
-        return pa.DictionaryArray.from_arrays(
-            pa.array(list(map(places.__getitem__, values)), pa.int32()),
-            pa.array(texts, pa.string()),
-        )
+        return pa.array(values, pa.string()).dictionary_encode()
     if name in STRUCTS:
         if type(values) is not Lists:
             values = Lists.of(values, kind.value_type.num_fields)

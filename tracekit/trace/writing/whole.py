@@ -50,11 +50,10 @@ def compact_in_place(trace: Path, *, narrow: bool = True) -> Compacted:
         remove_temporaries(trace)
         size = sum(file.size_bytes for file in snapshot.files)
         _close(snapshot)
-        try:
-            _compact(trace, narrow=narrow)
-        except BaseException:
-            remove_temporaries(trace)  # a disk may be full of them
-            raise
+        _compact(trace, narrow=narrow)
+    except BaseException:
+        remove_temporaries(trace)  # a disk may be full of them
+        raise
     finally:
         lock.release()
     return Compacted(trace, size)
