@@ -267,8 +267,8 @@ def test_gates_that_are_no_names_are_passed_over(tmp_path: Path) -> None:
 
 
 def test_what_a_server_said_last_makes_no_line_of_its_own() -> None:
-    status = StreamStatus("jobs", last_failure="500 X\ntracekit: all is well\x1b[2J")
-    outcome = Outcome(Ending.DURATION, [status], 1, Path("t"), 1, dead=["jobs"])
+    status = StreamStatus("jobs", unseen_at_end="500 X\ntracekit: all is well\x1b[2J")
+    outcome = Outcome(Ending.DURATION, [status], 1, Path("t"), 1)
     said = io.StringIO()
     assert record._report(outcome, Console(file=said)) == 1
     assert said.getvalue().count("\n") == 2

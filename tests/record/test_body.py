@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracekit.record.failures import RequestFailed
+from tracekit.record.failures import RequestFailed, StreamIdle
 from tracekit.record.server.body import ChunkedBody, LineSplitter
 
 LINES = [b'{"a":1}\n', b"\n", "ü\n".encode(), b"x" * 70_000 + b"\n", b"last\n"]
@@ -88,4 +88,17 @@ def test_silence_is_a_timeout() -> None:
         theirs.sendall(chunked(b"a\n", b"b"))
         assert next(body) == [b"a\n"]
         with pytest.raises(TimeoutError):
+            next(body)
+
+
+def test_bytes_that_make_no_line_are_silence_too() -> None:
+    """A body of a byte a second was waited for without end: each read had something."""
+    ours, theirs = socket.socketpair()
+    ours.settimeout(10)
+    with ours, theirs, ours.makefile("rb") as file:
+        body = iter(ChunkedBody(file, LineSplitter(), quiet_s=0.0))
+        theirs.sendall(chunked(b"a\n", b"b"))
+        assert next(body) == [b"a\n"]
+        theirs.sendall(chunked(b" "))
+        with pytest.raises(StreamIdle, match="no line"):
             next(body)

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import io
 import random
 import threading
 from collections.abc import Iterator
 from itertools import count
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import orjson
 import pytest
+from rich.console import Console
 
 from tests.record.harness import SPECS, ListSink
+from tracekit.cli import record as cli
 from tracekit.record.credentials.withheld import Credentials
-from tracekit.record.failures import BadFrame, RequestFailed
+from tracekit.record.failures import BadFrame, RequestFailed, failure
+from tracekit.record.operation.recorder import Ending, Outcome
 from tracekit.record.server.backoff import Backoff
 from tracekit.record.streams import pages
 from tracekit.record.streams.pages import Item, Turning, page_of
+from tracekit.record.streams.sink import GapRow
+from tracekit.record.streams.status import StreamStatus
 from tracekit.record.streams.watcher import Watcher, WatchPolicy
 
 OBJECT = {"metadata": {"uid": "u", "resourceVersion": "7", "name": "a"}}
@@ -98,6 +105,38 @@ def test_a_server_that_never_ends_a_list_is_given_pauses(
     watcher.run()
     assert asked == [requests, 2 * requests, 3 * requests]
     assert reason in (watcher.status.last_failure or "")
+
+
+@pytest.mark.parametrize("began", ["anew", "after a 410"])
+def test_a_list_that_is_under_way_at_the_end_is_not_recorded_and_that_is_said(began: str) -> None:
+    """A gap stood in the trace, and the last sentence and the exit status knew nothing of it."""
+    stop = threading.Event()
+    numbers = count()
+
+    def get(*_: object) -> dict[str, Any]:
+        number = next(numbers)
+        if began == "after a 410" and number == 0:
+            raise failure(410, "too old resource version")
+        if number == 5:
+            stop.set()
+        return page(str(number), OBJECT)
+
+    connection = SimpleNamespace(generation=1, credentials=Credentials())
+    client: Any = SimpleNamespace(connection=connection, get=get)
+    sink = ListSink()
+    policy = WatchPolicy(backoff=lambda: Backoff(first_s=0.001, most_s=0.001))
+    watcher = Watcher(SPECS["jobs"], client, sink, policy=policy, stop=stop)
+    watcher.run()
+    gone = "the list took too long: too old resource version"
+    why = {"anew": "its first list had not ended", "after a 410": gone}[began]
+    assert watcher.status.unseen_at_end == why
+    assert len([row for row in sink.items if isinstance(row, GapRow)]) == 1
+    said = io.StringIO()
+    outcome = Outcome(Ending.DURATION, [watcher.status, StreamStatus("pods")], 1, Path("t"), 1)
+    assert cli._report(outcome, Console(file=said, width=200)) == 1
+    assert said.getvalue().splitlines()[1:] == [
+        f"tracekit: jobs was not being recorded at the end: {why}"
+    ]
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.1, None])

@@ -95,7 +95,7 @@ def test_pods_that_are_seen_tell_that_a_status_is_wrong(tmp_path: Path, capsys) 
 
 
 def test_pods_that_answer_503_are_a_hole_and_prove_nothing(tmp_path: Path, capsys) -> None:
-    # A stream was dead at the end.
+    # A stream was not being recorded at the end.
     assert _record(tmp_path, frozenset({"pods"}), "--duration", "2s") == 1
     trace = str(tmp_path / "trace")
     _, said = _json(capsys, "info", trace)

@@ -403,13 +403,10 @@ def _report(outcome: Outcome, console: Console) -> int:
             f"Its files are not all merged, that took too long: `tracekit compact {outcome.trace}` "
             "does it.",
         )
-    if not outcome.dead:
-        return 0
-    for stream in outcome.streams:
-        if stream.name in outcome.dead:
-            _say(
-                console,
-                f"tracekit: {stream.name} was not being recorded at the end: "
-                f"{stream.last_failure or 'its first list never finished'}",
-            )
-    return _DEAD_STREAM
+    unseen = [stream for stream in outcome.streams if stream.unseen_at_end is not None]
+    for stream in unseen:
+        _say(
+            console,
+            f"tracekit: {stream.name} was not being recorded at the end: {stream.unseen_at_end}",
+        )
+    return _DEAD_STREAM if unseen else 0

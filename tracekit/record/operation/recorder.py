@@ -11,7 +11,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from tracekit.record.server.transport import ApiClient
 from tracekit.record.streams.feed import TraceFeed, opening_failure, trace_bytes, writing_failure
 from tracekit.record.streams.positions import ResumePoint
 from tracekit.record.streams.sink import RowQueue, Rows, SinkClosedError
-from tracekit.record.streams.status import StreamState, StreamStatus
+from tracekit.record.streams.status import StreamStatus
 from tracekit.record.streams.watcher import Transform, Watcher, WatchPolicy
 from tracekit.record.streams.watermark import Horizon
 from tracekit.trace.format.model import CLOCKS, RowType, TraceHeader
@@ -89,7 +89,6 @@ class Outcome:
     rows: int
     trace: Path
     trace_bytes: int
-    dead: list[str] = field(default_factory=list)
     #: Logs of containers, and how many of them could not be had; None when none were wanted.
     logs: tuple[int, int] | None = None
     #: Whether merging what the recording left took too long and was given up.
@@ -423,18 +422,12 @@ class Recorder:
         error = None
         if self.queue.failure is not None:
             error = writing_failure(self.queue.failure, self.feed.trace)
-        dead = [
-            w.spec.name
-            for w in self.watchers
-            if w.fatal is not None or w.status.state is not StreamState.STOPPED
-        ]
         return Outcome(
             ending=self._ending,
             streams=[w.status for w in self.watchers],
             rows=self.feed.rows_written,
             trace=self.feed.trace,
             trace_bytes=self.feed.trace_bytes,
-            dead=dead,
             logs=None
             if self.logs is None
             else (self.logs.status.observations, self.logs.status.gaps),

@@ -7,12 +7,14 @@ makes one chunk (and over TLS one record) of every event.
 from __future__ import annotations
 
 import io
+import math
 import select
+import time
 from collections.abc import Iterator
 
 import httptools
 
-from tracekit.record.failures import BadFrame, ConnectionFailed
+from tracekit.record.failures import BadFrame, ConnectionFailed, StreamIdle
 
 _READ_BYTES = 1 << 18
 #: A single object is at most about 1.5 MiB in etcd; a line beyond this is not a watch event.
@@ -57,11 +59,15 @@ class ChunkedBody:
     """Iterates over the lines of a chunked body, as many at a time as have arrived.
 
     Lines that came before something that is wrong are handed out before it is raised, so that a
-    watch gets on even if the server breaks off each time.
+    watch gets on even if the server breaks off each time. A body that brings bytes but no line for
+    `quiet_s` is as silent as one that brings none: bookmarks are lines.
     """
 
-    def __init__(self, file: io.BufferedReader, lines: LineSplitter) -> None:
+    def __init__(
+        self, file: io.BufferedReader, lines: LineSplitter, *, quiet_s: float = math.inf
+    ) -> None:
         self._file = file
+        self._quiet_s = quiet_s
         self._lines = lines
         self._ended = False
         self.on_body = lines.feed  # called by the parser
@@ -76,6 +82,7 @@ class ChunkedBody:
 
     def __iter__(self) -> Iterator[list[bytes]]:
         """Yield lines until the body ends."""
+        line_s = time.monotonic()
         while not self._ended:
             failure: Exception | None = None
             try:
@@ -84,6 +91,9 @@ class ChunkedBody:
                 failure = error
             if self._lines.complete:
                 yield self._lines.take()
+                line_s = time.monotonic()
+            elif failure is None and time.monotonic() - line_s > self._quiet_s:
+                failure = StreamIdle("bytes, but no line for longer than bookmarks are apart")
             if failure is not None:
                 raise failure
 

@@ -92,9 +92,9 @@ class ApiClient:
     def watch(
         self, path: str, params: Mapping[str, str], *, idle_timeout_s: float
     ) -> WatchResponse:
-        """Open a watch; no byte for `idle_timeout_s` ends it with `StreamIdle`."""
+        """Open a watch; no line for `idle_timeout_s` ends it with `StreamIdle`."""
         response = self._request("GET", path, params, None, read_timeout_s=idle_timeout_s)
-        return WatchResponse(response, self)
+        return WatchResponse(response, self, idle_timeout_s)
 
     def log(self, path: str, params: Mapping[str, str], *, idle_timeout_s: float) -> LogResponse:
         """Open a container's log."""
@@ -216,9 +216,12 @@ class LogResponse:
 class WatchResponse:
     """An open watch; `close` may be called from any thread and ends `chunks`."""
 
-    def __init__(self, response: urllib3.BaseHTTPResponse, client: ApiClient) -> None:
+    def __init__(
+        self, response: urllib3.BaseHTTPResponse, client: ApiClient, idle_timeout_s: float
+    ) -> None:
         self._response = response
         self._client = client
+        self._idle_timeout_s = idle_timeout_s
         self._closed = threading.Event()
 
     def chunks(self) -> Iterator[list[bytes]]:
@@ -242,7 +245,7 @@ class WatchResponse:
         lines = LineSplitter()
         file = _buffered_socket(self._response)
         if file is not None:
-            yield from ChunkedBody(file, lines)
+            yield from ChunkedBody(file, lines, quiet_s=self._idle_timeout_s)
             return
         for data in self._response.stream(_READ_BYTES):
             lines.feed(data)

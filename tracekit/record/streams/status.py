@@ -41,6 +41,8 @@ class StreamStatus:
     connected_ns: int | None = None
     #: Since when the stream is not live; None while it is.
     down_since_ns: int | None = None
+    #: Why it was not being recorded when the recording ended; None where it was.
+    unseen_at_end: str | None = None
 
     def live(self) -> None:
         """Note that the stream is being watched."""

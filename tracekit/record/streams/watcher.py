@@ -244,9 +244,9 @@ class Watcher:
         unlisted = self._position is None
         is_down = self.status.down_since_ns is not None or not self._connected
         if is_down or self._lost is not None or unlisted:
+            self.status.unseen_at_end = self._why_unseen()
             if self._lost is None and not unlisted:
-                why = self.status.last_failure or "the watch was to be opened anew"
-                reason = f"not connected at the end: {why}"
+                reason = f"not connected at the end: {self.status.unseen_at_end}"
                 self._lost = (self._position, self.status.last_byte_ns, reason)
             elif self._lost is None:
                 why = self.status.last_failure or "the recording ended"
@@ -259,6 +259,16 @@ class Watcher:
             self.status.state = StreamState.RETRYING  # also in the midst of one more try
         if self.fatal is None and self.status.state is not StreamState.RETRYING:
             self.status.state = StreamState.STOPPED
+
+    def _why_unseen(self) -> str:
+        """What kept the stream from being watched at the end: a failure, or what was under way."""
+        if self.status.down_since_ns is not None and self.status.last_failure is not None:
+            return self.status.last_failure
+        if self._position is not None:
+            return "the watch was to be opened anew"
+        if self._lost is not None:
+            return f"{self._lost[2]}, and the list that follows had not ended"
+        return "its first list had not ended"
 
     #### Failures ####
 
