@@ -48,7 +48,7 @@ from tracekit.trace.format.schema import NAMES
 from tracekit.trace.stores.place import local_trace
 from tracekit.versions.overrides import AskedRules
 from tracekit.versions.release import Release
-from tracekit.versions.texts import parse_clock_offset
+from tracekit.versions.texts import parse_clock_offset, parse_controller_flags
 
 if TYPE_CHECKING:
     import duckdb
@@ -66,7 +66,7 @@ class Trace:
         self,
         path: str | Path,
         *,
-        controller_flags: Sequence[str] | None = None,
+        controller_flags: str | Sequence[str] | None = None,
         clock_offset: float | None = None,
         before_judging: Callable[[int], None] | None = None,
     ) -> None:
@@ -78,11 +78,11 @@ class Trace:
         `before_judging` is called with the number of observations when all are judged. That is done
         once: verdicts are kept on this machine, so that the next answer takes no time.
         """
+        self._flags = None if controller_flags is None else parse_controller_flags(controller_flags)
         self._name = str(path)
         self._before_judging = before_judging
         #: Its directory; of a URL, that of the copy on this machine.
         self.path = local_trace(path)
-        self._flags = None if controller_flags is None else tuple(controller_flags)
         self._offset_ns = None if clock_offset is None else parse_clock_offset(clock_offset)
         said = AskedRules(controller_flags=self._flags, clock_offset_ns=self._offset_ns)
         self._reader = open_under(said, self.path, around_damage=True)

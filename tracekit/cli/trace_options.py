@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import click
 
-from tracekit.base.errors import UsageError
 from tracekit.base.time_input import TimeRange, is_relative, time_range
 from tracekit.cli.completion import complete_gates, complete_namespace, complete_version
 from tracekit.cli.messages import tell_all
 from tracekit.cli.units import DURATION
 from tracekit.versions.era import Era
 from tracekit.versions.overrides import AskedRules
-from tracekit.versions.texts import parse_clock_offset, parse_feature_gates, parse_version
+from tracekit.versions.texts import (
+    parse_clock_offset,
+    parse_controller_flags,
+    parse_feature_gates,
+    parse_version,
+)
 
 __all__ = [
     "RULES",
@@ -78,14 +81,7 @@ def limit_option(command: _Command) -> _Command:
 
 def parse_flags(text: str | None) -> tuple[str, ...] | None:
     """A command line as a shell would split it; None: it was not given."""
-    if text is None:
-        return None
-    try:
-        return tuple(shlex.split(text))
-    except ValueError as error:
-        raise UsageError(
-            f"the controller flags cannot be split into words ({error}): check the quotes"
-        ) from error
+    return None if text is None else parse_controller_flags(text)
 
 
 def rules_options(command: _Command) -> _Command:

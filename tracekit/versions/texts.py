@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Sequence
 from math import isfinite
 from typing import Final
 
@@ -10,7 +12,10 @@ from tracekit.base.cron.zones import UnknownZoneError, Zone, load_zone
 from tracekit.base.errors import UsageError
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.trace.format.model import CLOCK_OFFSET_MAX_NS
+from tracekit.versions.throttle import is_number, throttle_values
 
+#: How a flag begins, in pflag's grammar: -v, --name, --name=value.
+_FLAG = re.compile(r"--?[A-Za-z]")
 _VERSION = re.compile(r"v?(\d+\.\d+(?:\.\d+)?(?:[-+][0-9A-Za-z.+-]*)?)")
 
 
@@ -52,6 +57,35 @@ _BOOLEANS: Final[dict[str, bool]] = {
     **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
     **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
 }
+
+
+def parse_controller_flags(given: str | Sequence[str]) -> tuple[str, ...]:
+    """The controller manager's command line, one word each; a text is split as a shell would.
+
+    Raises:
+        UsageError: A word is neither a flag nor the value of the one before it, or a flag that
+            decides a verdict has no number.
+    """
+    try:
+        words = tuple(shlex.split(given) if isinstance(given, str) else given)
+    except ValueError as error:
+        raise UsageError(
+            f"the controller flags cannot be split into words ({error}): check the quotes"
+        ) from error
+    begin = bool(words) and words[0].rpartition("/")[2] == "kube-controller-manager"
+    flag: str | None = None
+    for word in words[begin:]:
+        is_flag = _FLAG.match(word) is not None
+        if flag is not None and not is_flag:
+            flag = None  # its value
+        elif is_flag:
+            flag = None if "=" in word else word
+        else:
+            raise UsageError(f"{word!r} is no controller flag: write them like --kube-api-qps=100")
+    for word, value in throttle_values(words):
+        if not is_number(value):
+            raise UsageError(f"{word!r} has no number: write it like --kube-api-qps=100")
+    return words
 
 
 def parse_clock_offset(seconds: float) -> int:

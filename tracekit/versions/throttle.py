@@ -7,7 +7,7 @@ too. Upstream: cmd/kube-controller-manager/app/options, --kube-api-qps, --kube-a
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -40,17 +40,28 @@ class Throttle(Struct, frozen=True):
 DEFAULT_THROTTLE: Final = Throttle()
 
 
-def throttle_of(flags: Sequence[str]) -> Throttle:
-    """What a command line says; the defaults for what it leaves out, or what is no number."""
-    found: dict[str, float] = {}
-    words = [*flags, ""]
-    for word, following in pairwise(words):
+def throttle_values(flags: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The words of a command line that set the bucket, each with its value as it stands there."""
+    for word, following in pairwise([*flags, ""]):
         name, given, value = word.lstrip("-").partition("=")
         if name in _FLAGS and word.startswith("-"):
-            try:
-                number = float(value if given else following)
-            except ValueError:
-                continue
-            if math.isfinite(number):
-                found[_FLAGS[name]] = number
-    return Throttle(**found)
+            yield word, value if given else following
+
+
+def is_number(value: str) -> bool:
+    """Whether it is a number as Go's flags take one: no infinity, and something."""
+    try:
+        return math.isfinite(float(value))
+    except ValueError:
+        return False
+
+
+def throttle_of(flags: Sequence[str]) -> Throttle:
+    """What a command line says; the defaults for what it leaves out, or what is no number."""
+    return Throttle(
+        **{
+            _FLAGS[word.lstrip("-").partition("=")[0]]: float(value)
+            for word, value in throttle_values(flags)
+            if is_number(value)
+        }
+    )

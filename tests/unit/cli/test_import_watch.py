@@ -115,6 +115,12 @@ def test_what_is_said_about_the_cluster_is_in_the_header(run, tmp_path):
         ("--kubernetes-version", "latest", "like v1.36.3"),
         ("--feature-gates", "A", "like Gate=true"),
         ("--controller-flags", "'", "check the quotes"),
+        ("--controller-flags", "nan", "'nan' is no controller flag: write them like"),
+        ("--controller-flags", "--", "no controller flag"),
+        ("--controller-flags", "--a b c", "'c' is no controller flag"),
+        ("--controller-flags", "--a=1 =5", "'=5' is no controller flag"),
+        ("--controller-flags", "--kube-api-qps=nan", "has no number"),
+        ("--controller-flags", "--kube-api-burst", "has no number"),
     ],
 )
 def test_options_that_cannot_be_meant(run, tmp_path, option, value, said):

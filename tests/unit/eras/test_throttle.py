@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tracekit.api.trace import Trace
+from tracekit.base.errors import UsageError
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.model.process.manager import ManagerFlags
+from tracekit.versions.texts import parse_controller_flags
 from tracekit.versions.throttle import DEFAULT_THROTTLE, Throttle, throttle_of
 
 
@@ -36,3 +39,16 @@ def test_flags_are_written_as_the_command_line_has_them() -> None:
         "--concurrent-cron-job-syncs=7",
         "--concurrent-ttl-after-finished-syncs=2",
     )
+
+
+def test_a_command_line_is_taken_as_it_is_pasted() -> None:
+    words = ("/usr/bin/kube-controller-manager", "--kube-api-qps", "-1", "-v", "2", "--a='b c'")
+    assert parse_controller_flags(words) == words
+    assert parse_controller_flags("-v=2 --a='b c'") == ("-v=2", "--a=b c")
+    assert parse_controller_flags("") == ()
+
+
+@pytest.mark.parametrize("words", [["nan"], ["--"], ["--a", "b", "c"], ["--kube-api-qps", "x"]])
+def test_what_is_no_flag_is_refused_in_python_too(words: list[str]) -> None:
+    with pytest.raises(UsageError, match=r"write (it|them) like --kube-api-qps=100"):
+        Trace("nowhere", controller_flags=words)
