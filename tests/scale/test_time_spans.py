@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import orjson
 import pytest
 
 from tests.attack.answers import run
+from tests.support.operations import operations
+from tracekit.answers.whatif import cron_proof
+from tracekit.base.kube.timestamps import format_rfc3339
+from tracekit.check.diff import cron_pending, cron_ticks
 from tracekit.check.diff.cron_ticks import TICKS_A_ROW, TICKS_AT_LEAST
 
 START_S = 1_767_225_600
@@ -15,7 +23,7 @@ SPEC = {
 }
 
 
-def lines(cron_jobs: int, schedule: str) -> bytes:
+def lines(cron_jobs: int, schedule: str, end_s: int = END_S) -> bytes:
     rows = []
     for stream in ("jobs", "pods", "cronjobs"):
         for kind in ("LIST_BEGIN", "LIST_END"):
@@ -27,9 +35,9 @@ def lines(cron_jobs: int, schedule: str) -> bytes:
         spec = {"schedule": schedule, "jobTemplate": {"spec": SPEC}}
         rows.append((START_S + 1, "cronjobs", "ADDED", {"metadata": meta, "spec": spec}))
     meta = {"name": "j", "namespace": "s", "uid": "j", "resourceVersion": "9999"}
-    meta["creationTimestamp"] = "2115-12-31T00:00:00Z"
+    meta["creationTimestamp"] = format_rfc3339(end_s * 10**9)
     spec = {"parallelism": 1, "completions": 1, **SPEC}
-    rows.append((END_S, "jobs", "ADDED", {"metadata": meta, "spec": spec, "status": {}}))
+    rows.append((end_s, "jobs", "ADDED", {"metadata": meta, "spec": spec, "status": {}}))
     return b"".join(
         orjson.dumps({"recv": at_s * 10**9, "resource": stream, "type": kind, "object": body})
         + b"\n"
@@ -53,3 +61,37 @@ def test_years_of_nothing_are_not_counted_out(tmp_path, schedule: str) -> None:
     if schedule != "0 0 29 2 *":
         assert "are not listed" in out
     assert run("diagnose", str(trace))[0] == 0
+
+
+#: What bounds the times that are looked at, made small: an hour has all of them then.
+_BOUNDS = [
+    (cron_ticks, "TICKS_AT_LEAST", 60), (cron_ticks, "TICKS_A_ROW", 0),
+    (cron_pending, "TRIGGERS_MAX", 60), (cron_proof, "TRIGGERS_MAX", 60),
+]  # fmt: skip
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    "verb", [("diagnose",), ("whatif", "--set-cron", "concurrencyPolicy=Forbid")]
+)
+def test_a_last_row_that_comes_later_costs_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: tuple[str, ...]
+) -> None:
+    """Of a CronJob of each minute: an hour has all its ticks, a day and a year have the bound's."""
+    monkeypatch.setenv("TRACEKIT_CACHE_DIR", str(tmp_path / "cache"))
+    for module, name, most in _BOUNDS:
+        monkeypatch.setattr(module, name, most)
+
+    def steps_of(late_s: int, count: Callable[[Callable[[], object]], object]) -> Any:
+        log, trace = tmp_path / "watch.jsonl", tmp_path / str(late_s)
+        log.write_bytes(lines(1, "* * * * *", START_S + late_s))
+        assert run("import", "watch", str(log), "-o", str(trace))[0] == 0
+        codes: list[int] = []
+        steps = count(lambda: codes.append(run(verb[0], str(trace), *verb[1:])[0]))
+        assert codes == [0]
+        return steps
+
+    steps_of(3_540, lambda call: call())  # what is done once a process is done now
+    spans = (3_600, 86_400, 30 * 86_400, 365 * 86_400)
+    hour, *later = (steps_of(late_s, operations) for late_s in spans)
+    assert max(later) < 1.1 * hour, (hour, later)
