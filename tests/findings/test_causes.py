@@ -13,7 +13,7 @@ from tracekit.answers.findings.advice import advice
 from tracekit.answers.findings.controllers import BACKLOG, LEADER
 from tracekit.answers.findings.cronjobs import NO_LEADER, NOT_STARTED
 from tracekit.answers.findings.diagnosis import grouped
-from tracekit.answers.findings.failures import failures_sentence
+from tracekit.answers.findings.failures import failures_sentence, shares
 from tracekit.answers.findings.job_failures import EXITED, OTHERWISE
 from tracekit.answers.findings.jobs import NOT_BEGUN, SUSPENDED
 from tracekit.answers.findings.overruns import OVERRUN
@@ -123,6 +123,13 @@ def test_failed_jobs_are_put_down_to_causes_and_what_is_not_known_is_said() -> N
         "refused (TK405), 1 as the kubelet refused its pods (OutOfpods) (TK409), 1 for a reason "
         "that the record does not tell (TK409)"
     )
+    # What the number leads to: two kinds of one id are two.
+    assert [[f.claim for f in share.findings] for share in shares(found)] == [
+        ["failed with exit code 1", "failed with exit code 2"],
+        ["failed: its pods are refused"],
+        ["failed: the kubelet refused its pods (OutOfpods)"],
+        ["failed (BackoffLimitExceeded)"],
+    ]
     assert failures_sentence(found[:0]) == ""
 
 
@@ -169,7 +176,10 @@ def test_each_row_advises_about_its_own_object() -> None:
         for name in ("a", "b")
     ]  # fmt: skip
     findings = grouped(cases)
-    for rows in (finding_rows(findings), wait_rows(SimpleNamespace(jobs=jobs), findings)):
+    for rows in (
+        finding_rows(findings, None),
+        wait_rows(SimpleNamespace(jobs=jobs), findings, None),
+    ):
         assert [(row["name"], row["advice"].split(" -p")[0]) for row in rows] == [
             ("a", "kubectl patch job -n ns a"), ("b", "kubectl patch job -n ns b"),
         ]  # fmt: skip

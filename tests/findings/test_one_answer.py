@@ -82,7 +82,13 @@ def hold(path: Path) -> None:
         (r["rank"], r["id"], r["claim"], r["advice"], r["caused_by"]) for r in table
     ]  # fmt: skip
     assert by_sql == sorted(
-        (rank, f.id, case.claim, advice_of(case), None if case.cause is None else case.cause.id)
+        (
+            rank,
+            f.id,
+            case.claim,
+            advice_of(case, str(path)),
+            None if case.cause is None else case.cause.id,
+        )
         for rank, f in enumerate(findings, 1)
         for case in f.cases
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from click.testing import CliRunner
 
 from tests.support.traces import ROOT, TRACES, import_log
 from tracekit.cli.import_ import import_
+from tracekit.cli.sql import sql
 from tracekit.sql.findings import findings_of
 from tracekit.sql.session import Session
 
@@ -68,6 +70,17 @@ def test_what_an_unfinished_job_waits_for_is_a_row(tmp_path: Path) -> None:
     assert any('secret "export-db" not found' in row["message"] for row in rows)
     assert {row["finding"] for row in rows} == {"TK428"}
     assert all(row["advice"] and row["since_at"] for row in rows)
+
+
+def test_advice_names_the_file_as_its_user_does(tmp_path: Path) -> None:
+    """Where the trace is one of the moment, its place is nobody's."""
+    log = tmp_path / "my watch.jsonl.zst"
+    log.write_bytes((ROOT / "traces/v1.14.10-all/watch.jsonl.zst").read_bytes())
+    done = CliRunner().invoke(sql, [str(log), "SELECT advice FROM findings", "-o", "json"])
+    assert done.exit_code == 0, done.output
+    asked = re.findall(r"`tracekit [a-z]+ ([^`]*)", done.stdout)
+    assert asked
+    assert all(words.startswith(f"'{log}'") for words in asked), asked
 
 
 def test_the_view_causes_has_what_each_cause_cost_and_whose_doing_it_was(tmp_path: Path) -> None:

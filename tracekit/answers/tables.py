@@ -38,22 +38,23 @@ _FINDING_OF = {
 }
 
 
-def finding_rows(findings: Sequence[Finding]) -> Iterator[Row]:
-    """A row for each object of each finding, worst first."""
+def finding_rows(findings: Sequence[Finding], called: str | None) -> Iterator[Row]:
+    """A row for each object of each finding, worst first; commands call the trace `called`."""
     for rank, finding in enumerate(findings, 1):
         for case in finding.cases:
             yield {
                 **_object(case.target.kind, case.target.namespace, case.target.name),
                 "uid": case.target.uid, "cronjob": case.cronjob, "rank": rank, "id": finding.id,
                 "severity": case.badness.value, "claim": case.claim, "detail": case.detail,
-                "from_ns": case.from_ns, "until_ns": case.until_ns, "advice": advice_of(case),
+                "from_ns": case.from_ns, "until_ns": case.until_ns,
+                "advice": advice_of(case, called),
                 "caused_by": None if case.cause is None else case.cause.id,
                 "thread": finding.thread,
                 "facts": json.dumps(case.evidence, default=str, sort_keys=True),
             }  # fmt: skip
 
 
-def cause_rows(findings: Sequence[Finding]) -> Iterator[Row]:
+def cause_rows(findings: Sequence[Finding], called: str | None) -> Iterator[Row]:
     """A row for each cause that follows from no other, with what it cost in all."""
     beneath = {id(victim.cases) for finding in findings for victim in finding.victims}
     for rank, finding in enumerate(findings, 1):
@@ -71,7 +72,7 @@ def cause_rows(findings: Sequence[Finding]) -> Iterator[Row]:
             "missed_runs": harm.missed_runs, "late": harm.late, "lost_pod_s": harm.lost_pod_s,
             "other_objects": harm.objects,
             "victims": [f"{v.id} {target}" for v in finding.victims for target in v.objects],
-            "advice": advice(finding), "thread": finding.thread,
+            "advice": advice(finding, called), "thread": finding.thread,
         }  # fmt: skip
 
 
@@ -124,14 +125,14 @@ def _ending(where: Row, at_ns: int | None, cause: str, evidence: Evidence) -> Ro
     }  # fmt: skip
 
 
-def wait_rows(facts: Facts, findings: Sequence[Finding]) -> Iterator[Row]:
+def wait_rows(facts: Facts, findings: Sequence[Finding], called: str | None) -> Iterator[Row]:
     """A row for each unfinished Job that waits for something, and for each pod that holds it."""
     cases = _by_uid(findings, _WAITS)
     for job in facts.jobs:
         if job.ended_ns is not None or job.gone_ns is not None:
             continue
         case = cases.get(job.uid)
-        todo = None if case is None else advice_of(case)
+        todo = None if case is None else advice_of(case, called)
         if case is not None:
             yield _wait(
                 "Job", job, job.name, job.uid, case.claim, case.from_ns,

@@ -111,7 +111,8 @@ def sql(
         query = _only_one(query, _script(script), "-f")
     if example is not None:
         query = _only_one(query, _example(example), "--example")
-    traces = [as_trace(trace) for trace in traces]
+    typed = {as_trace(trace): trace for trace in traces}
+    traces = list(typed)
     within = _within(traces, options["from_text"], options["to_text"])
     by_executor = any(option is not None for option in (processes, scheduler, parts))
     with_rows = not by_executor or query is None or not takes_only_verdicts(query)
@@ -124,6 +125,8 @@ def sql(
         judged_by=_executor(processes, scheduler, parts) if by_executor else None,
         with_rows=with_rows,
     )
+    for source in session.sources:
+        source.typed = typed.get(source.word, "")
     printed = tell_problems(session, set())
     if with_rows:
         check_namespace(session, traces, namespace)

@@ -13,19 +13,21 @@ from tracekit.sql.diagnosed import facts_from
 
 if TYPE_CHECKING:
     from tracekit.sql.session import Session
+    from tracekit.sql.sources import Source
 
 
-def answers_of(trace: str, session: Session) -> dict[str, pa.Table]:
-    """The rows by table, out of a session over that trace alone."""
+def answers_of(source: Source, session: Session) -> dict[str, pa.Table]:
+    """The rows of a trace by table, out of a session over that trace alone."""
+    called = source.called
     facts = facts_from(session)
     findings = diagnose(facts)
     rows = {
-        "_findings": (FINDING_SCHEMA, finding_rows(findings)),
-        "_causes": (CAUSE_SCHEMA, cause_rows(findings)),
+        "_findings": (FINDING_SCHEMA, finding_rows(findings, called)),
+        "_causes": (CAUSE_SCHEMA, cause_rows(findings, called)),
         "_endings": (ENDING_SCHEMA, ending_rows(facts, findings)),
-        "_waits": (WAIT_SCHEMA, wait_rows(facts, findings)),
+        "_waits": (WAIT_SCHEMA, wait_rows(facts, findings, called)),
     }
     return {
-        table: pa.Table.from_pylist([{"trace": trace, **row} for row in found], schema)
+        table: pa.Table.from_pylist([{"trace": source.name, **row} for row in found], schema)
         for table, (schema, found) in rows.items()
     }

@@ -356,7 +356,7 @@ class Session:
 
             alone = Session([source.path], rules=self.rules, chosen=self._chosen)
             try:
-                self._answers[source.name] = answers_of(source.name, alone)
+                self._answers[source.name] = answers_of(source, alone)
             finally:
                 alone.close()
         return self._answers[source.name]

@@ -45,6 +45,13 @@ class Source:
     warnings: tuple[str, ...] = ()
     #: How the record as a whole contradicts these rules, once it was judged; empty: it does not.
     misfit: str = ""
+    #: What the user calls it where that is another word: a file that was imported for one answer.
+    typed: str = ""
+
+    @property
+    def called(self) -> str | None:
+        """What a command calls it; None: it was never on a disk."""
+        return self.typed or self.word or None
 
     def reader(self) -> TraceReader:
         """A reader of all of it, past what is damaged."""

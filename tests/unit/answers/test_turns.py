@@ -111,10 +111,10 @@ def test_pods_that_have_just_come_are_not_said_to_wait_for_a_node() -> None:
     ],
 )  # fmt: skip
 def test_what_the_controller_has_to_do_next_is_named(one: Any, what: str) -> None:
-    assert [row["waits_for"] for row in wait_rows(looked(jobs=[one]), [])] == [what]
+    assert [row["waits_for"] for row in wait_rows(looked(jobs=[one]), [], None)] == [what]
 
 
 def test_where_pods_were_not_seen_it_is_unknown() -> None:
     facts = looked(jobs=[job()])
     facts.as_of = lambda *_: 0
-    assert [row["waits_for"] for row in wait_rows(facts, [])] == ["unknown"]
+    assert [row["waits_for"] for row in wait_rows(facts, [], None)] == ["unknown"]

@@ -393,12 +393,20 @@ def test_nothing_is_broken_at_any_width(
         assert browser.execute_script(OVERLAPS) == []
         assert browser.execute_script(UNREADABLE) == []
         assert browser.execute_script(UNSEEN) == []
+        if width < 600:
+            assert browser.execute_script(CUT) == []
         assert errors(browser) == []
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
 
 
+#: Tables and advice of which a part is out of sight.
+CUT = """
+return [...document.querySelectorAll(".scroll, .do")]
+  .filter(e => e.offsetParent && e.scrollWidth > e.clientWidth)
+  .map(e => e.textContent.slice(0, 40));
+"""
 #: Pairs of neighbouring labels whose boxes lie on each other.
 OVERLAPS = """
 const boxes = [...document.querySelectorAll(
@@ -512,7 +520,7 @@ def test_the_first_finding_has_its_numbers_on_a_narrow_screen(
 def test_each_failed_job_is_put_down_to_a_cause(browser, troubles, tmp_path: Path) -> None:
     failed = sum(1 for job in troubles["jobs"] if job["outcome"] == "Failed")
     assert sum(share[1] for share in troubles["failures"]) == failed == 18
-    unknown = [0, 4, "for a reason that the record does not tell (TK409)", "TK409", True]
+    unknown = [[0], 4, "for a reason that the record does not tell (TK409)", "TK409", True]
     open_page(browser, {**troubles, "failures": [*troubles["failures"], unknown]}, tmp_path)
     told = browser.find_element(By.ID, "failed").text
     assert told.startswith("22 Jobs failed: 9 as their containers ended with an error (TK401), ")
@@ -658,6 +666,22 @@ def test_a_finding_about_a_leader_shows_when_nobody_led(browser, tmp_path: Path)
     assert count(browser) == "60 of 60 Jobs"  # it is about none of them, and hides none
     box = browser.find_elements(By.CSS_SELECTOR, ".finding")[2]
     assert "since" not in box.text
+    assert errors(browser) == []
+
+
+def test_a_finding_about_many_shows_each_when_it_is_asked(browser, tmp_path: Path) -> None:
+    data = synthetic(120, 1)
+    found = data["findings"][0]
+    found["cases"] = [["Job", "ns", f"job-{n}", f"uid-{n}", "", 0.0, 9e4] for n in range(120)]
+    found["left"] = 7
+    open_page(browser, data, tmp_path)
+    cases = ".finding li"
+    assert len(browser.find_elements(By.CSS_SELECTOR, cases)) == 41
+    more = browser.find_element(By.CSS_SELECTOR, ".finding .rest")
+    assert more.text == "124 more"
+    more.click()
+    shown = [item.text for item in browser.find_elements(By.CSS_SELECTOR, cases)]
+    assert shown == [*(f"ns/job-{n}" for n in range(120)), "and 7 more"]
     assert errors(browser) == []
 
 

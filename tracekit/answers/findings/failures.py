@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final
 
@@ -21,6 +21,8 @@ class Share(Struct, frozen=True):
     rule: Rule
     jobs: int
     what: str  # in the words of the rule or the finding
+    #: The findings about them, which differ in what the Jobs of each have in common.
+    findings: tuple[Finding, ...]
     is_unknown: bool = False
 
     @property
@@ -34,17 +36,19 @@ class Share(Struct, frozen=True):
 def shares(findings: Sequence[Finding]) -> list[Share]:
     """The causes of failed Jobs, the largest first, what is not known last."""
     beneath = {id(victim) for finding in findings for victim in finding.victims}
-    jobs: Counter[tuple[str, str, bool]] = Counter()
-    rules: dict[str, Rule] = {}
+    kinds = defaultdict[tuple[str, str, bool], list[Finding]](list)
     for finding in findings:
-        number = finding.harm_in_all.failed_jobs
-        if id(finding) not in beneath and number:
-            rules[finding.id] = finding.rule
-            # Of what has no kind of its own the sentence tells.
-            what = finding.claim if finding.rule is OTHERWISE else finding.rule.title
-            unknown = finding.rule is OTHERWISE and is_unexplained(finding.cases[0])
-            jobs[finding.id, "" if unknown else what.removeprefix("failed: "), unknown] += number
-    found = [Share(rules[name], n, what, unknown) for (name, what, unknown), n in jobs.items()]
+        if id(finding) in beneath or not finding.harm_in_all.failed_jobs:
+            continue
+        # Of what has no kind of its own the sentence tells.
+        what = finding.claim if finding.rule is OTHERWISE else finding.rule.title
+        unknown = finding.rule is OTHERWISE and is_unexplained(finding.cases[0])
+        what = "" if unknown else what.removeprefix("failed: ")
+        kinds[finding.id, what, unknown].append(finding)
+    found = [
+        Share(own[0].rule, sum(f.harm_in_all.failed_jobs for f in own), what, tuple(own), unknown)
+        for (_, what, unknown), own in kinds.items()
+    ]
     return sorted(found, key=lambda share: (share.is_unknown, -share.jobs, share.rule.id))
 
 

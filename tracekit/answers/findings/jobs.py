@@ -76,7 +76,7 @@ WAITING = Rule(
     losses=HOLDS,
 )  # fmt: skip
 INDEX_FAILS = Rule(
-    "TK422", "an index that always fails", Severity.WARNING,
+    "TK422", "one of its indexes always fails", Severity.WARNING,
     "Of an Indexed Job: two pods or more of one index ended in phase Failed, none in Succeeded, "
     "while another index succeeded.",
     "None known.",

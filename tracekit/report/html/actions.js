@@ -99,7 +99,7 @@
   };
   const zone = () => { local = !local; heads(); findings(); tiles(); draw(); follow(); };
 
-  //// Links into the page: #job=ns/name&t=ms, #cron=ns/name, #finding=n, #cause=id
+  //// Links into the page: #job=ns/name&t=ms, #cron=ns/name, #finding=n, #finding=n,m
 
   // The timeline comes into sight; where it is already, nothing moves.
   const bring = () => {
@@ -113,8 +113,8 @@
   };
   const follow = async () => {
     const asked = new URLSearchParams(location.hash.slice(1)), ms = asked.has("t") ? Number(asked.get("t")) : null;
-    const cause = cardsOf(asked.get("cause"));
-    const finding = cause.length > 1 ? together(cause) : cause[0] || D.findings[Number(asked.get("finding") ?? NaN)];
+    const cards = (asked.get("finding") ?? "").split(",").map((place) => D.findings[place]).filter(Boolean);
+    const finding = cards.length > 1 ? together(cards) : cards[0];
     if (finding) {
       state.finding = finding.jobs.size ? finding : null;
       const from = finding.from ?? 0, until = Math.max(finding.until ?? from, from);

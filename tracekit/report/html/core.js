@@ -116,5 +116,5 @@
   };
   // On paper a word is broken only where it is longer than what the API calls things.
   const wordy = (cell) => /\S{17}/.test(cell instanceof Node ? cell.textContent : show(cell)) ? "" : null;
-  const table = (heads, lines, kind = "") => el("div", { class: "scroll" }, el("table", { class: kind }, el("thead", {}, el("tr", {}, ...heads.map((head) => el("th", {}, head)))), el("tbody", {}, ...lines.map((cells) => el("tr", {}, ...cells.map((cell, place) => el("td", { class: place === 0 ? "n" : "", "data-long": wordy(cell), title: cell instanceof Node ? null : show(cell) }, cell instanceof Node ? cell : show(cell))))))));
+  const table = (heads, lines, kind = "") => el("div", { class: "scroll" }, el("table", { class: kind }, el("thead", {}, el("tr", {}, ...heads.map((head) => el("th", {}, head)))), el("tbody", {}, ...lines.map((cells) => el("tr", {}, ...cells.map((cell, place) => el("td", { class: place === 0 ? "n" : "", "data-head": heads[place], "data-long": wordy(cell), title: cell instanceof Node ? null : show(cell) }, cell instanceof Node ? cell : show(cell))))))));
 

@@ -155,10 +155,16 @@ def overview(about: About, drawn: Drawn, title: str | None = None) -> dict[str, 
 
 
 def _failures(found: Sequence[Finding]) -> list[list[Any]]:
-    """What failed Jobs are put down to: the first finding about it, how many Jobs, in words."""
-    places = {finding.id: place for place, finding in reversed([*enumerate(found)])}
+    """What failed Jobs are put down to: the findings about it, how many Jobs, in words."""
+    places = {id(finding): place for place, finding in enumerate(found)}
     return [
-        [places[share.rule.id], share.jobs, share.why, share.rule.id, share.is_unknown]
+        [
+            [places[id(finding)] for finding in share.findings],
+            share.jobs,
+            share.why,
+            share.rule.id,
+            share.is_unknown,
+        ]
         for share in shares(found)
     ]
 

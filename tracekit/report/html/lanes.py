@@ -19,7 +19,8 @@ from tracekit.sql.session import Session
 MAX_TICKS = 20_000
 #: So many changed fields of pods one report carries.
 MAX_POD_ENTRIES = 20_000
-_CASES = 40
+#: So many objects of one finding one report carries: those of a record of 10,000 Jobs, in practice.
+_CASES = 5_000
 
 Milliseconds = Callable[[int | None], float | None]
 

@@ -37,37 +37,34 @@
     $("failed").hidden = failed < 2;
     const unknown = failures.filter((share) => share[4]), known = failures.filter((share) => !share[4]), told = known.length > CAUSES + 1 ? known.slice(0, CAUSES) : known, others = known.slice(told.length);
     // A cause may have several cards, by what the Jobs of each have in common: the number is of all.
-    const why_of = Object.fromEntries(failures.map((share) => [share[0], share[3]]));
-    const cards = (place) => { const n = cardsOf(why_of[place]).length; return `${n === 1 ? "its card" : `its ${n} cards, together`}: all of ${why_of[place]}`; };
+    const cards = (places) => places.length === 1 ? "its card" : `its ${places.length} cards, together`;
     $("failed").title = failures.map(([, n, why]) => `${number(n)} ${why}`).join("\n");
-    $("failed").replaceChildren(el("b", {}, `${count(failed, "Job")} failed: `), ...[...told, ...unknown].flatMap(([place, n, why], at) => [at ? ", " : "", el("a", { href: `#cause=${why_of[place]}`, title: cards(place) }, number(n)), ` ${why}`]),
+    $("failed").replaceChildren(el("b", {}, `${count(failed, "Job")} failed: `), ...[...told, ...unknown].flatMap(([places, n, why], at) => [at ? ", " : "", el("a", { href: `#finding=${places}`, title: cards(places) }, number(n)), ` ${why}`]),
       others.length ? `; ${number(others.reduce((n, share) => n + share[1], 0))} by ${others.length} other causes (${others.map((share) => share[3]).join(", ")}).` : ".");
   };
-  const SHOWN = 3, CAUSES = 3, BARS = 9;
-  // What is put down to a cause, without what follows from another: that is counted there.
-  const cardsOf = (id) => D.findings.filter((finding) => finding.id === id && !finding.cause);
+  const SHOWN = 3, DRAWN = 40, CAUSES = 3, BARS = 9;
   // What follows from another finding stands below it.
   const follows = (finding, place) => finding.cause && D.findings.slice(0, place).some((other) => other.id === finding.cause);
   // What advice puts between backticks is to be typed.
   const typed = (text) => text.split("`").map((part, at) => at % 2 ? el("code", {}, part) : part);
-  // A list that is cut says so.
-  const firstOf = (items) => {
-    const list = el("ul", { class: items.length > SHOWN + 1 ? "cut" : "" }, ...items);
-    const rest = el("button", { type: "button", class: "rest", onclick: () => { list.className = ""; rest.remove(); } }, `${number(items.length - SHOWN)} more`);
+  // A list that is cut says so; what nobody asked for is not drawn, on paper neither.
+  const firstOf = (items, drawn, left) => {
+    const more = (n) => n > 0 ? [el("li", {}, `and ${number(n)} more`)] : [];
+    const list = el("ul", { class: items.length > SHOWN + 1 ? "cut" : "" }, ...items.slice(0, DRAWN).map(drawn), ...more(items.length + left - DRAWN));
+    const rest = el("button", { type: "button", class: "rest", onclick: () => { list.className = ""; list.replaceChildren(...items.map(drawn), ...more(left)); rest.remove(); } }, `${number(items.length + left - SHOWN)} more`);
     return list.className ? [list, rest] : [list];
   };
   const findingRow = (finding, place) => {
-    const cases = finding.cases.map(([kind, namespace, name, uid, detail, from]) => {
+    const drawn = ([kind, namespace, name, uid, detail, from]) => {
       const job = kind === "Job" ? byUid.get(uid) || byKey.get(`${namespace}/${name}`) : null;
       const cron = kind === "CronJob" ? cronByKey.get(`${namespace}/${name}`) : null;
       const label = namespace ? `${namespace}/${name}` : name;
       const goal = job || cron;
       return el("li", {}, goal ? el("a", { href: job ? `#job=${encodeURIComponent(label)}&t=${Math.round(from || 0)}` : `#cron=${encodeURIComponent(label)}&t=${Math.round(from || 0)}` }, label) : el("b", {}, label), " ", detail);
-    });
-    if (finding.left) cases.push(el("li", {}, `and ${number(finding.left)} more`));
+    };
     const box = el("details", { class: `finding ${finding.severity}${place < SHOWN ? "" : " extra"}${follows(finding, place) ? " follows" : ""}`, "data-id": finding.id },
       el("summary", {}, el("span", { class: "severity" }, finding.severity), el("span", { class: "id" }, finding.id), el("span", { class: "text" }, finding.text), finding.from === null ? null : el("span", { class: "since" }, "since ", el("time", { datetime: rfc(finding.from), title: both(finding.from) }, iso(finding.from).slice(0, 19)))),
-      ...firstOf(cases),
+      ...firstOf(finding.cases, drawn, finding.left),
       finding.actors.length ? el("p", { class: "by" }, el("b", {}, "By: "), finding.actors.join(", ")) : null,
       el("p", { class: "do" }, el("b", {}, "What to do: "), ...typed(finding.do), " ",
         el("button", { type: "button", onclick: () => { location.hash = `finding=${place}`; } }, "show on the timeline"), " ",
