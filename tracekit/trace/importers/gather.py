@@ -21,11 +21,11 @@ from typing import BinaryIO, cast
 from tracekit.base.errors import TraceFormatError
 from tracekit.trace.importers.archives import BrokenArchiveError, Member, archive_errors
 from tracekit.trace.importers.facts import Facts
-from tracekit.trace.importers.kinds import BY_NAME, Kind, concerns, flaw, recognise
-from tracekit.trace.importers.recorders import ZIP_MAGIC
+from tracekit.trace.importers.kinds import BY_NAME, Kind, concerns, flaw, recognise, without_streams
 from tracekit.trace.importers.remote import remote_files
-from tracekit.trace.importers.sample import SAMPLE_BYTES
+from tracekit.trace.importers.sample import SAMPLE_BYTES, ZIP_MAGIC
 from tracekit.trace.importers.source import LineSource, in_command
+from tracekit.trace.importers.strangers import office
 from tracekit.trace.stores.place import is_url
 
 _ENTRIES_MAX = 500_000
@@ -136,7 +136,7 @@ class Gathering:
         elif wanted is not None and kind is not wanted:
             self._leave(source.name, f"of the kind {kind.name}")
         elif not concerns(kind, source):
-            self._leave(source.name, "with objects of other kinds only")
+            self._leave(source.name, without_streams(source))
         else:
             return kind
         source.release()
@@ -283,6 +283,8 @@ def _zipped(source: LineSource, scratch: Path) -> Iterator[tuple[str, BinaryIO]]
     with archive_errors():
         archive = zipfile.ZipFile(path)
     with archive:
+        if said := office(archive.namelist()):
+            raise TraceFormatError(f"{source.name} {said}")
         for entry in archive.infolist():
             # Older .NET, and so PowerShell's Compress-Archive, writes Windows' own separators.
             name = entry.filename

@@ -45,6 +45,7 @@ from tracekit.trace.importers.recorders import (
     is_kshrk,
     is_scheduler,
 )
+from tracekit.trace.importers.refusals import refusal_in
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.sample import DEEP_BYTES, SAMPLE_BYTES, Sample
 from tracekit.trace.importers.source import BEGINS_BLANK, BLANK, EMPTY, LineSource, in_command
@@ -52,7 +53,7 @@ from tracekit.trace.importers.watch import read_line
 
 #: Text in which none of these stands is of no kind.
 _HINTS = re.compile(
-    rb"apiVersion|auditID|AuditId|protoPayload|protopayload_auditlog|\"(?:eyJ|ewo|W3si|H4sI)|\"resource\"|etcdEvent|api_path|\"object\"|"
+    rb"apiVersion|auditID|AuditId|protoPayload|protopayload_auditlog|proto_payload|\"(?:eyJ|ewo|W3si|H4sI)|\"resource\"|etcdEvent|api_path|\"object\"|"
     rb"age-encryption|k8s\.event\.uid|involved_?[oO]bject|\"metadata\"|\"items\"|"
     rb"job_?controller(?:v2)?\.go|controllermanager\.go|\bevent\.go:|" + HINTS
 )
@@ -263,6 +264,15 @@ def concerns(kind: Kind, source: LineSource) -> bool:
     )
 
 
+def without_streams(source: LineSource) -> str:
+    """What is said of a file of a folder that holds none of the objects that a trace keeps."""
+    sample = sample_of(source, SAMPLE_BYTES)
+    refusals = [refusal_in(value) for value in sample.values]
+    if refusals and refusals[0] is not None and None not in refusals:
+        return f"in which an API server answered in place of objects (Status: {refusals[0].shown})"
+    return "with objects of other kinds only"
+
+
 def _claimed(sample: Sample) -> Kind | None:
     if sample.is_text and not _HINTS.search(sample.head):
         return None
@@ -333,7 +343,7 @@ def flaw(source: LineSource, file: str = "FILE") -> str:
         return "has no whole JSON document: it is cut off or damaged, fetch it anew"
     if sample.is_text and not sample.whole:
         sample = sample_of(source, DEEP_BYTES)
-    return strangers.below(sample, file)
+    return strangers.below(sample, file) or strangers.table(sample)
 
 
 def _is_json(document: bytes) -> bool:

@@ -32,10 +32,12 @@ from tracekit.trace.importers.frames import (
     stream_of,
 )
 from tracekit.trace.importers.looks import CLUSTER_WIDE, Look, Looks, look_of
+from tracekit.trace.importers.refusals import refusal_in
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.sample import SAMPLE_BYTES, Sample, unstamped, without_klog_head
-from tracekit.trace.importers.shipped import events_in
+from tracekit.trace.importers.shipped import events_in, in_cells, is_event_table
 from tracekit.trace.importers.source import LineSource
+from tracekit.trace.importers.tables import rows
 from tracekit.trace.importers.values import check_values
 from tracekit.trace.importers.yamls import is_yaml, yaml_documents
 
@@ -123,16 +125,10 @@ class KubectlLines:
         self._unnamed = stream_named(source.name)
         self._collected_ns = source.collected_ns
         if is_yaml(source.peek(SAMPLE_BYTES)):
-
-            def broken(what: str) -> None:
-                self._result.problems[f"{source.name} {what}, left out"] += 1
-
-            for document in yaml_documents(source, broken):
-                if _is_cut(document):
-                    self._result.shapes["object"] += 1
-                    self._result.problems[CUT_OBJECT] += 1
-                else:
-                    yield from self._document(document, stamps)
+            yield from self._yaml(source, stamps)
+            return
+        if is_event_table(source.peek(SAMPLE_BYTES)):
+            yield from self._table(source, stamps)
             return
         one = _only_document(source)
         if one is not None:
@@ -151,6 +147,26 @@ class KubectlLines:
                 yield from self._document(document, stamps)
             else:
                 self._result.problems[f"what is no object in {source.name}, left out"] += 1
+
+    def _yaml(self, source: LineSource, stamps: Stamps) -> Iterator[bytes]:
+        def broken(what: str) -> None:
+            self._result.problems[f"{source.name} {what}, left out"] += 1
+
+        for document in yaml_documents(source, broken):
+            if _is_cut(document):
+                self._result.shapes["object"] += 1
+                self._result.problems[CUT_OBJECT] += 1
+            else:
+                yield from self._document(document, stamps)
+
+    def _table(self, source: LineSource, stamps: Stamps) -> Iterator[bytes]:
+        """The lines for a table in whose cells Events are as JSON."""
+        for row in rows(line.decode(errors="replace") for line in source.text_lines()):
+            document = in_cells(row)
+            if any(True for _ in events_in(document)):
+                yield from self._document(document, stamps)
+            else:
+                self._result.problems[f"rows of {source.name} without an Event, left out"] += 1
 
     def _document(self, document: Raw, stamps: Stamps) -> Iterator[bytes]:
         if otlp.is_log(document):
@@ -279,6 +295,10 @@ class KubectlLines:
             self._result.problems[CUT_LIST] += 1
             return
         stream = stream_of(obj) if "kind" in obj else self._unnamed
+        if stream is None and (refusal := refusal_in(obj)) is not None:
+            self._result.refusals.append(refusal)
+            self._result.problems[refusal.left_out] += 1
+            return
         if stream is None:
             other = obj.get("kind")
             which = f"of the kind {str(other)[:60]}" if other else "that name no kind"
@@ -362,6 +382,8 @@ def is_kubectl(sample: Sample) -> bool:
     """Whether a file that begins so holds what kubectl prints."""
     if sample.is_yaml:
         return bool(sample.fields.get("apiVersion")) and bool(sample.fields.get("kind"))
+    if is_event_table(sample.head):
+        return True
     return any(map(_is_printed, sample.values))
 
 
@@ -372,6 +394,8 @@ def has_streams(sample: Sample, name: str) -> bool:
         if kinds <= {""}:
             return not sample.whole or stream_named(name) is not None
         return not kinds.isdisjoint({*STREAM_KINDS.values(), "Workload"})
+    if is_event_table(sample.head):
+        return True
     return not sample.whole or any(_is_of_stream(value, name) for value in sample.values)
 
 

@@ -24,13 +24,12 @@ from tracekit.trace.importers.archives import BrokenArchiveError, archive_errors
 from tracekit.trace.importers.documents import documents
 from tracekit.trace.importers.frames import frame, listed, split_list, stream_of
 from tracekit.trace.importers.report import ImportResult
-from tracekit.trace.importers.sample import Sample
+from tracekit.trace.importers.sample import ZIP_MAGIC, Sample
 from tracekit.trace.importers.source import LineSource
 from tracekit.trace.importers.values import check_values
 
 Raw = dict[str, Any]
 
-ZIP_MAGIC = b"PK\x03\x04"
 _AGE_MAGIC = b"age-encryption.org/"
 _ENTRY_BYTES_MAX = 256 * 1024 * 1024
 #: What all entries together may come to, as all are held at once: each is compressed by itself,

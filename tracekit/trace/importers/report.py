@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tracekit.base.coverage import Scope
+from tracekit.trace.importers.refusals import Refusal
 
 
 @dataclass(slots=True)
@@ -45,6 +46,8 @@ class ImportResult:
     stateless: str = ""
     #: The controller manager's flags, as far as the source tells them: values by name.
     controller_flags: dict[str, str] = field(default_factory=dict)
+    #: Answers of an API server that came in place of objects.
+    refusals: list[Refusal] = field(default_factory=list)
     #: What is worth knowing of it besides, as sentences.
     remarks: list[str] = field(default_factory=list)
     #: What lists that do not say it asked for, where the user says so.

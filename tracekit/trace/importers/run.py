@@ -295,6 +295,8 @@ def _nothing_kept(part: _Part, result: ImportResult) -> TraceFormatError:
             return TraceFormatError(f"{first.name} has {cut}")
     if result.problems[MANIFESTS]:
         return _manifests_only(part, result)
+    if len(result.refusals) == result.problems.total():
+        return TraceFormatError(f"{first.name} {result.refusals[0].summary}")
     kinds = ", ".join(STREAM_KINDS.values())
     whys = "; ".join(problem for problem, _ in result.problems.most_common(3))
     return TraceFormatError(

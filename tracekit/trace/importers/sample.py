@@ -17,6 +17,8 @@ from tracekit.trace.importers.yamls import blocks_in, is_yaml
 SAMPLE_BYTES = 256 * 1024
 DEEP_BYTES = 8 * 1024 * 1024
 
+#: What a ZIP archive begins with; its files may lie in it as they are.
+ZIP_MAGIC = b"PK\x03\x04"
 #: Databases have more zeros than that.
 _TEXT_TO_ZEROS = 20
 
@@ -49,6 +51,8 @@ class Sample:
     @property
     def is_text(self) -> bool:
         """Whether it can be text at all: a log that a crash cut has zeros, but not many."""
+        if self.head.startswith(ZIP_MAGIC):
+            return False
         begin = self.head[:4096].lstrip(b"\0")
         return begin.count(0) * _TEXT_TO_ZEROS <= len(begin)
 

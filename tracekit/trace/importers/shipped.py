@@ -11,6 +11,7 @@ JSON, to a bounded depth, and never inside an object of the API.
 | `body` is text, `attributes` and `resource` have the rest | k8s_events, flat, as stores keep it |
 | `jsonPayload` | Cloud Logging, the log `events` of GKE |
 | `kubernetes.event` | Elastic's Metricbeat and Agent, in names of their own |
+| cells of a table (CSV) | exports of Datadog, Grafana, Splunk, Logs Insights |
 | `_source`, `log`, `message`, `line`, `_raw`, … around any of these | what ships containers' logs |
 """
 
@@ -24,6 +25,7 @@ import orjson
 from tracekit.base.kube.timestamps import parse_rfc3339
 from tracekit.trace.importers import otlp
 from tracekit.trace.importers.frames import is_object
+from tracekit.trace.importers.tables import first_rows
 
 Raw = dict[str, Any]
 
@@ -48,6 +50,18 @@ def events_in(document: Raw) -> Iterator[tuple[str, Raw]]:
     An Event that stands there as the API has it, with its kind, is an object as any other.
     """
     yield from _found(document, 0, named=False)
+
+
+def in_cells(row: Mapping[str, str]) -> Raw:
+    """A row of a table as what ships what is in its cells."""
+    return {"values": list(row.values())}
+
+
+def is_event_table(head: bytes) -> bool:
+    """Whether text begins as a table (CSV) in one of whose cells an Event is."""
+    if _MARK.encode() not in head:
+        return False
+    return any(True for row in first_rows(head) for _ in events_in(in_cells(row)))
 
 
 def _found(value: Any, depth: int, *, named: bool) -> Iterator[tuple[str, Raw]]:

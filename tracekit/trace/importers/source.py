@@ -225,9 +225,13 @@ class LineSource:
         yield from self.lines()
         if self.fragment:
             yield self.fragment
-            self.fragment = b""
-            if self.problem == _MID_LINE:
-                self.problem = None
+            self.ends_whole()
+
+    def ends_whole(self) -> None:
+        """Say that the last line, which has no line break, was read whole."""
+        self.fragment = b""
+        if self.problem == _MID_LINE:
+            self.problem = None
 
     def _rest(self) -> Iterator[bytes]:
         if self._begun is None:

@@ -6,6 +6,9 @@
 | a page of HTML, which a log-in answers in place of a file | the same |
 | `etcdctl get -w json` | `kvs` beside `header` |
 | the API server's legacy audit format | `AUDIT: id=` |
+| Logs Explorer's CSV of audit entries | columns of what is in `protoPayload` |
+| workbooks and documents of offices | what is in their archive, or how older ones begin |
+| other tables, none of whose cells is an object | as many cells in each row as names |
 | SimKube's traces | `applied_objs` |
 | what Python's client prints | its names for fields, Python's quotes |
 | lists of Rancher's API, CloudEvents, Ansible's k8s_info, ConvertTo-Json | objects under a key |
@@ -17,14 +20,16 @@ kubernetes/client/models.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tracekit.trace.importers.frames import is_object, stream_of
 from tracekit.trace.importers.sample import Sample
+from tracekit.trace.importers.tables import is_table
 
 _UNPACK = "which is not unpacked here: unpack it and name what comes out"
 _TABLE = "which is not read here: export the log as JSON lines and name these"
+_SHEET = "which is not read here: save its sheet as CSV UTF-8 and name that"
 _TWICE = "is compressed twice over: decompress it once, and name what comes out"
 #: By what such a file begins with, once it is decompressed.
 _MAGIC = (
@@ -42,12 +47,25 @@ _MAGIC = (
     (b"Obj\x01", f"is an Avro file, {_TABLE}"),
     (b"ORC", f"is an ORC file, {_TABLE}"),
     (b"k8s\0", "is protobuf: with `Accept: application/json` the API server answers in JSON"),
+    (
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
+        (
+            "is a workbook, document or mail in an older format of Microsoft Office, which is not "
+            "read here: save it as CSV UTF-8 or as plain text, and name that"
+        ),
+    ),
     (b"%PDF-", "is a PDF: name the text that it was made of"),
 )
 _HTML = re.compile(rb"\s*<(?:!doctype html|html)\b", re.IGNORECASE)
 _INSTEAD = "`kubectl get cronjobs,jobs,pods,events -A -o json` prints a file that can be imported"
 #: By what stands in the first of it; each with what must stand beside it.
 _TEXTS = (
+    (
+        re.compile(rb"\A[^\n{]*\bprotoPayload\.(?:method|resource)Name[^\n{]*\n"), b",",
+        ("is a CSV export of Cloud Logging, which takes the objects in each entry apart into "
+        "columns of text: download the same entries as JSON, or let `gcloud logging read "
+        "'protoPayload.serviceName=\"k8s.io\"' --format=json` print them, and name that"),
+    ),
     (
         re.compile(rb'"kvs"\s*:'), b'"mod_revision"',
         ("is what `etcdctl get -w json` prints: `etcdctl snapshot save snapshot.db` writes what "
@@ -94,6 +112,31 @@ def described(sample: Sample) -> str:
         if beside in head and pattern.search(head):
             return said
     return _of_rancher(sample) if b'"collection"' in head else ""
+
+
+def office(names: Iterable[str]) -> str:
+    """What is said of an archive that an office program wrote, by its files; "" if none did."""
+    found = set(names)
+    if not found.isdisjoint(("xl/workbook.xml", "xl/workbook.bin")):
+        return (
+            f"is an Excel workbook, {_SHEET}; a cell holds 32,767 characters, so what is longer is "
+            "whole only in what the workbook was made of"
+        )
+    if "word/document.xml" in found:
+        return "is a Word document, which is not read here: save it as plain text, and name that"
+    if {"mimetype", "content.xml"} <= found:
+        return f"is an OpenDocument file, {_SHEET}"
+    return ""
+
+
+def table(sample: Sample) -> str:
+    """What is said of a table of which no cell has an object, as `described`."""
+    if not sample.is_text or not is_table(sample.head):
+        return ""
+    return (
+        "is a table, in whose cells no audit event and no Event is as JSON: export whole entries "
+        f"as JSON where it comes from; {_INSTEAD}"
+    )
 
 
 def below(sample: Sample, file: str) -> str:

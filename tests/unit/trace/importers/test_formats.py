@@ -94,6 +94,20 @@ def datadog() -> str:
     return out.getvalue()
 
 
+def in_cells(name: str, found: list[dict[str, Any]]) -> str:
+    """A table of what a log store found, with a row that is none of it."""
+    out = io.StringIO()
+    table = [["Time", name], *(["x", line(obj)] for obj in found), ["x", "another {line}"]]
+    csv.writer(out).writerows(table)
+    return out.getvalue()
+
+
+def status(reason: str, code: int) -> dict[str, Any]:
+    """What an API server answers to who may not."""
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+            "message": "jobs.batch is forbidden", "reason": reason, "code": code}  # fmt: skip
+
+
 def velero() -> bytes:
     """Each object twice: by its resource, and by the preferred version of it."""
     files = {"metadata/version": b"1.1.0"}
@@ -246,6 +260,8 @@ READ: dict[str, tuple[Made, str, list[str]]] = {
     "jq .items[]": (lambda: "\n".join(json.dumps(j, indent=2) for j in JOBS), "kubectl", BOTH),
     "an object of a dashboard": (lambda: yaml.safe_dump(CRON), "kubectl", ["cronjobs/cronjob-0"]),
     "Datadog's CSV": (datadog, "audit", BOTH),
+    "Events in Datadog's CSV": (lambda: in_cells("Content", EVENTS), "kubectl", SHIPPED),
+    "Events in Grafana's CSV": (lambda: in_cells("Line", [*map(bare, EVENTS)]), "kubectl", SHIPPED),
     "Logstash": (lambda: lines([{"@version": "1", "message": line(a)} for a in AUDIT]), "audit", BOTH),
     "Logstash, parsed": (lambda: lines([{"@version": "1", **a} for a in AUDIT]), "audit", BOTH),
 }  # fmt: skip
@@ -266,6 +282,18 @@ REFUSED: dict[str, Made] = {
         '# TYPE kube_job_status_failed gauge\nkube_job_status_failed{job_name="job-0"} 2\n'
     ),
     "Alloy's Events": lambda: 'name=job-0 kind=Job eventRV=301 reason=SuccessfulCreate msg="x"\n',
+    "Datadog's events, CSV": lambda: "Date,Message\nx,Created pod: job-0-x\n",
+    "Elastic's events, CSV": lambda: (
+        "@timestamp,kubernetes.event.reason,kubernetes.event.metadata.uid\nx,Created,Event-shop-1\n"
+    ),
+    "a refused request, JSON": lambda: line(status("Forbidden", 403)),
+    "a refused request, YAML": lambda: yaml.safe_dump(status("Unauthorized", 401)),
+    "a watch that has expired": lambda: line({"type": "ERROR", "object": status("Expired", 410)}),
+    "2>&1, forbidden": lambda: "Error from server (Forbidden): jobs.batch is forbidden\n",
+    "2>&1, nothing there": lambda: "No resources found in shop namespace.\n",
+    "2>&1, no connection": lambda: (
+        "The connection to the server 10.0.0.1:6443 was refused - did you specify the right host?\n"
+    ),
     "crictl pods": lambda: json.dumps(
         {"items": [{"id": "a", "metadata": {"name": "pod-0", "uid": "Pod-shop-0"}, "state": "x"}]}
     ),
@@ -325,3 +353,38 @@ def test_an_event_within_an_object_of_the_api_is_none(tmp_path: Path) -> None:
     result, reader = imported(lambda: line(obj), tmp_path)
     assert result.shapes == {"object": 1}
     assert {s.stream for s in reader.streams()} == {"jobs"}
+
+
+def test_what_a_request_was_answered_is_said_in_the_words_of_the_api(tmp_path: Path) -> None:
+    with pytest.raises(TraceFormatError) as refused:
+        imported(lambda: line(status("Forbidden", 403)), tmp_path)
+    assert "answered in place of objects (Status: Forbidden, 403)" in str(refused.value)
+
+
+def test_a_refusal_beside_objects_is_counted_and_one_in_a_bundle_named(tmp_path: Path) -> None:
+    result, _ = imported(lambda: lines([status("Forbidden", 403), *JOBS]), tmp_path)
+    (said,) = result.problems
+    assert (
+        said == "answers of the API server in place of objects (Status: Forbidden, 403), left out"
+    )
+    files = {
+        "b/jobs.json": text(jobs("shop")),
+        "b/pods.json": line(status("Forbidden", 403)).encode(),
+    }
+    place = tmp_path / "bundle"
+    place.mkdir()
+    result, _ = imported(lambda: tarred(files, "w"), place)
+    (remark,) = result.remarks
+    assert "an API server answered in place of objects (Status: Forbidden, 403)" in remark
+    assert remark.endswith("/b/pods.json")
+
+
+def test_a_reason_that_is_none_of_the_api_is_not_repeated(tmp_path: Path) -> None:
+    with pytest.raises(TraceFormatError, match=r"\(Status: Failure, 403\)"):
+        imported(lambda: line(status("\x1b[31mgo there", 403)), tmp_path)
+
+
+def test_rows_without_an_event_are_counted(tmp_path: Path) -> None:
+    result, _ = imported(lambda: in_cells("Content", EVENTS), tmp_path)
+    (said,) = result.problems.items()
+    assert said == (f"rows of {tmp_path / 'source'} without an Event, left out", 1)

@@ -2,7 +2,7 @@
 
 A subscription of CloudWatch hands Lambda and Kinesis its entries as gzip in base64, Pub/Sub each
 entry in base64; Simple Log Service keeps an event's fields as text; BigQuery keeps the bodies of
-Cloud Logging's entries as text, and times in a form of its own.
+Cloud Logging's entries as text, and times in a form of its own; Log Analytics has its own names.
 """
 
 from __future__ import annotations
@@ -28,6 +28,16 @@ _PLAIN_TIMES = 200
 STRUCTURED = frozenset(
     {"user", "impersonatedUser", "objectRef", "responseStatus", "requestObject", "responseObject"}
 )
+#: The names of an AuditLog in the view, and in what Cloud Logging writes.
+_SNAKE = {
+    "method_name": "methodName", "resource_name": "resourceName", "status": "status",
+    "authentication_info": "authenticationInfo", "request_metadata": "requestMetadata",
+    "request": "request", "response": "response",
+}  # fmt: skip
+_SNAKE_WITHIN = {
+    "authenticationInfo": {"principal_email": "principalEmail"},
+    "requestMetadata": {"caller_supplied_user_agent": "callerSuppliedUserAgent"},
+}
 #: A time as BigQuery prints it.
 _PRINTED_TIME = re.compile(r"(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)(?: UTC)?")
 
@@ -59,10 +69,11 @@ def decoded(text: str) -> bytes | None:
 def parsed_fields(event: Raw) -> Raw:
     """An event of which some fields are the text of what they hold, with these parsed."""
     texts = [name for name in STRUCTURED if type(event.get(name)) is str]
-    return {**event, **{name: _parsed(event[name]) for name in texts}} if texts else event
+    return {**event, **{name: parsed(event[name]) for name in texts}} if texts else event
 
 
-def _parsed(text: str) -> Any:
+def parsed(text: str) -> Any:
+    """What a text is as JSON; None if it is none."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -75,7 +86,25 @@ def from_bigquery(row: Raw) -> Raw:
     for name in ("request", "response"):
         text = payload.pop(f"{name}Json", None)
         if type(text) is str:
-            payload[name] = _parsed(text)
+            payload[name] = parsed(text)
+    return _as_logged(row, payload)
+
+
+def from_log_analytics_view(row: Raw) -> Raw:
+    """A row of Log Analytics' view `_AllLogs` as the entry of Cloud Logging that it was made of."""
+    found = row["proto_payload"]["audit_log"]
+    payload = {theirs: found.get(ours) for ours, theirs in _SNAKE.items() if found.get(ours)}
+    for name, fields in _SNAKE_WITHIN.items():
+        inner = payload.get(name)
+        if type(inner) is dict:
+            payload[name] = {theirs: inner.get(ours) for ours, theirs in fields.items()}
+    for name in ("request", "response"):
+        if type(payload.get(name)) is str:
+            payload[name] = parsed(payload[name])
+    return _as_logged({**row, "insertId": row.get("insert_id")}, payload)
+
+
+def _as_logged(row: Raw, payload: Raw) -> Raw:
     at = row.get("timestamp")
     found = _PRINTED_TIME.fullmatch(at) if type(at) is str else None
     if found is not None:

@@ -111,6 +111,8 @@ class AuditReader:
             except ValueError:
                 strange += 1
             cut += isinstance(text, bytes) and _NULL_MESSAGE.search(text) is not None
+        if source.fragment and self._takes_last(source.fragment):
+            source.ends_whole()
         if cut:
             self.result.problems[
                 "journal entries whose MESSAGE was left out, being long (journalctl --all has it)"
@@ -118,6 +120,15 @@ class AuditReader:
         if strange - cut > 0:
             strange -= cut
             self.result.problems[f"lines of {source.name} without an audit entry"] += strange
+
+    def _takes_last(self, line: bytes) -> bool:
+        """Take the event of a last line without a line break; whether it has one."""
+        if line.lstrip()[:1] in (b"{", b"["):
+            return False  # what stands around the event was cut
+        try:
+            return self._take(unwrap(line))
+        except ValueError:
+            return False
 
     def _takes(self, line: bytes) -> bool:
         """Take a line that is an event and nothing else, as those of API servers are."""

@@ -21,7 +21,7 @@ other names: Cloud Logging (`protoPayload`) and Log Analytics (`AuditId`, `Objec
 | `line`, `values` | Loki (`logcli -o jsonl`, its API) |
 | `MESSAGE` | journald (`journalctl -o json`) |
 | `resourceLogs`, `body`, `kvlistValue` | OpenTelemetry's collector (file exporter, OTLP's JSON) |
-| base64, fields as text, `protopayload_auditlog` | what `encoded.py` names |
+| base64, fields as text, `protopayload_auditlog`, `proto_payload` | what `encoded.py` names |
 """
 
 from __future__ import annotations
@@ -29,11 +29,18 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from json.decoder import JSONDecoder, scanstring  # type: ignore[attr-defined]
 from typing import Any
 
 import orjson
 
-from tracekit.trace.importers.audit.encoded import decoded, from_bigquery, parsed_fields
+from tracekit.trace.importers.audit.encoded import (
+    decoded,
+    from_bigquery,
+    from_log_analytics_view,
+    parsed,
+    parsed_fields,
+)
 from tracekit.trace.importers.otlp import value_of
 
 Raw = dict[str, Any]
@@ -42,10 +49,11 @@ Raw = dict[str, Any]
 _HEAD_BYTES = 512
 #: How deep objects, lists and texts around an event may be nested.
 _NESTED_MAX = 12
+_DECODER = JSONDecoder()
 #: Text before an event may hold so many braces of its own.
 _PREFIX_BRACES_MAX = 8
 #: One of these is in every text that holds an event, however often its quotes are escaped.
-_MARKS = ("auditID", "AuditId", "protoPayload", "protopayload_auditlog")
+_MARKS = ("auditID", "AuditId", "protoPayload", "protopayload_auditlog", "proto_payload")
 _BYTE_MARKS = tuple(mark.encode() for mark in _MARKS)
 #: Who wrote what stands around an event, by the outermost key that tells.
 _SHIPPERS = {
@@ -113,7 +121,31 @@ def _after_text(line: bytes) -> tuple[Any, str]:
             start = line.find(b"{", start + 1)
             if start < 0:
                 break
-    return orjson.loads(line), ""
+    found = _amid_text(line)
+    return found if found is not None else (orjson.loads(line), "")
+
+
+def _amid_text(line: bytes) -> tuple[Any, str] | None:
+    """An event before text with braces, or in quotes as Go's `%q` and logfmt write it."""
+    text = line.decode(errors="replace")
+    start = -1
+    for _ in range(_PREFIX_BRACES_MAX):
+        start = text.find("{", start + 1)
+        if start < 0:
+            break
+        try:
+            if text[max(0, start - 1) : start + 3] == '"{\\"':
+                quoted, _ = scanstring(text, start)
+                found = orjson.loads(quoted)
+            else:
+                found, end = _DECODER.raw_decode(text, start)
+                quoted = text[start:end]
+        except (ValueError, RecursionError):
+            continue
+        if any(mark in quoted for mark in _MARKS):
+            before = text[:start].strip(' "')
+            return found, _prefix(before.encode()) if before else ""
+    return None
 
 
 def _prefix(text: bytes) -> str:
@@ -166,6 +198,11 @@ def _of_object(value: Raw, shape: str, depth: int) -> Iterator[tuple[str, bytes]
         return
     if type(value.get("protopayload_auditlog")) is dict:
         value = from_bigquery(value)
+    payload = value.get("proto_payload")
+    if type(payload) is dict and type(payload.get("audit_log")) is dict:
+        value = from_log_analytics_view(value)
+    if type(value.get("protoPayload")) is str:
+        value = {**value, "protoPayload": parsed(value["protoPayload"])}  # the cell of a table
     if type(value.get("protoPayload")) is dict:
         entry = from_cloud_logging(value)
         if entry is not None:

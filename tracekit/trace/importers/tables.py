@@ -1,0 +1,66 @@
+"""Tables as stores export them (CSV): rows by the names of their columns."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+Row = dict[str, str]
+
+#: A cell with an event: etcd takes 1.5 MiB, quotes are doubled, two bodies.
+_CELL_BYTES_MAX = 64 * 1024 * 1024
+#: What may stand between cells: a spreadsheet of a country with decimal commas writes semicolons.
+_BETWEEN = (",", ";", "\t")
+_NAMES = re.compile(rb"[\w@.\[\]()\"; \t-]+\r?")
+_ROWS_LOOKED_AT = 50
+#: What a table has at least; a line with a comma is none.
+_ROWS_MIN = 1
+_COLUMNS_MIN = 2
+
+
+def rows(lines: Iterable[str]) -> Iterator[Row]:
+    """The rows by the names of their columns, without the zone that Azure adds to one."""
+    csv.field_size_limit(_CELL_BYTES_MAX)
+    texts = (line if line.endswith("\n") else f"{line}\n" for line in lines)
+    head = next(texts, "")
+    sign = _sign(head)
+    names = [n.partition(" [")[0].strip() for n in next(csv.reader([head], delimiter=sign), [])]
+    for row in csv.reader(texts, delimiter=sign):
+        if row:
+            yield dict(zip(names, row, strict=False))
+
+
+def first_rows(head: bytes) -> list[Row]:
+    """The first rows of what may be a table, none if it begins as none.
+
+    Only the names of columns may stand in its first line where what separates them is no comma.
+    """
+    first = head[: head.find(b"\n")] if b"\n" in head else b""
+    if _sign(first.decode(errors="replace")) != "," and not _NAMES.fullmatch(first):
+        return []
+    if not first or b"{" in first or b"[" in first[:1] or b"\0" in first:
+        return []
+    try:
+        found = rows(io.StringIO(head.decode(errors="replace")))
+        return list(islice(found, _ROWS_LOOKED_AT))
+    except csv.Error:
+        return []
+
+
+def is_table(head: bytes) -> bool:
+    """Whether text begins as a table whose rows have as many cells as there are names."""
+    first = head[: head.find(b"\n")].decode(errors="replace") if b"\n" in head else ""
+    names = next(csv.reader([first], delimiter=_sign(first)), [])
+    found = first_rows(head)[:-1] or first_rows(head)
+    return (
+        len(names) >= _COLUMNS_MIN
+        and len(found) >= _ROWS_MIN
+        and all(len(row) == len(names) for row in found)
+    )
+
+
+def _sign(head: str) -> str:
+    return max(_BETWEEN, key=head.count)
