@@ -12,7 +12,7 @@ import pytest
 
 from tests.unit.trace.importers.audit_logs import entry
 from tests.unit.trace.importers.test_bundles import thing
-from tests.unit.trace.importers.test_wrappers import csv_of, gke
+from tests.unit.trace.importers.test_wrappers import csv_of, gke, in_base64
 from tracekit.base.errors import TraceFormatError
 from tracekit.trace.importers.audit.texts import is_csv
 from tracekit.trace.importers.audit.wrappers import unwrap
@@ -53,7 +53,17 @@ AMID: dict[str, tuple[str, str]] = {
     "klog, structured": (f'{KLOG}"Audit" event={QUOTED} node="a {{b}}"', "log line"),
     "quoted": (QUOTED, "audit"),
     "quoted in a shipper": (within("log", QUOTED), "container log"),
+    "a row of CSV without a head": (csv_of(["a", TEXT], []).strip(), "openshift"),
+    "Fluent Bit's stdout": (
+        f'[0] kube.audit: [[1700000000.1, {{}}], {{"log"=>"{TEXT}", "stream"=>"stdout"}}]',
+        "container log",
+    ),
+    "a cell of Markdown": (f"| 2026-11-21 05:56:42 | {TEXT} |", "log line"),
     "before braces": (f"2026/11/28 10:00:00 got: {TEXT} of {{x}}", "log line"),
+    "before JSON": (f'2026/11/28 10:00:00 got: {TEXT} of {{"ip": "10.0.0.1"}}', "log line"),
+    "base64 behind a stamp": (
+        f'2026-11-28T10:00:00Z x {{"awslogs": {{"data": "{in_base64(ENTRY)}"}}}}', "eks"
+    ),
     "CEF": (f"CEF:0|k8s|audit|1|1|e|1|msg={TEXT}", "openshift"),
 }  # fmt: skip
 
@@ -62,6 +72,56 @@ AMID: dict[str, tuple[str, str]] = {
 def test_an_event_amid_text_is_found_whole(text: str, shape: str) -> None:
     ((said, event),) = unwrap(text.encode())
     assert (said, json.loads(event)) == (shape, ENTRY)
+
+
+def flat(value: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """The fields of an event by dotted names, its bodies as they are."""
+    found: dict[str, Any] = {}
+    for name, inner in value.items():
+        if isinstance(inner, dict) and name not in ("requestObject", "responseObject"):
+            found |= flat(inner, f"{prefix}{name}.")
+        else:
+            found[prefix + name] = inner
+    return found
+
+
+def texts(row: dict[str, Any]) -> dict[str, str]:
+    """The same where each field is a text."""
+    return {n: v if isinstance(v, str) else json.dumps(v) for n, v in row.items()}
+
+
+AUDIT = flat(ENTRY, "kubernetes.audit.")
+TABLE = {"AuditId": "a-0", "Stage": "ResponseComplete", "Verb": "create",
+         "ObjectRef": ENTRY["objectRef"], "ResponseObject": ENTRY["responseObject"]}  # fmt: skip
+ELSEWHERE: dict[str, tuple[Any, str]] = {
+    "Kibana's answer": ({"hits": [{"fields": {k: [v] for k, v in AUDIT.items()}}]}, "elastic"),
+    "Splunk's fields": ({"results": [texts(flat(ENTRY))]}, "eks"),
+    "Data Explorer": (
+        {"Tables": [{"Columns": [{"ColumnName": n} for n in TABLE], "Rows": [[*TABLE.values()]]}]},
+        "aks",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_an_event_of_which_a_store_keeps_the_fields_has_its_object(name: str) -> None:
+    document, shape = ELSEWHERE[name]
+    ((said, event),) = unwrap(json.dumps(document).encode())
+    assert said == shape
+    found = json.loads(event)
+    assert (found["auditID"], found["verb"]) == ("a-0", "create")
+    assert found["objectRef"] == ENTRY["objectRef"]
+    assert found["responseObject"] == ENTRY["responseObject"]
+    assert found.get("responseStatus", {"code": 201})["code"] == 201
+
+
+def test_of_several_events_in_a_line_none_is_lost() -> None:
+    two = [TEXT, TEXT.replace("a-0", "a-1")]
+    counted = "".join(f"{len(RFC5424 + text)} {RFC5424}{text}" for text in two)
+    ids = [json.loads(event)["auditID"] for _, event in unwrap(counted.encode())]
+    assert ids == ["a-0", "a-1"]
+    with pytest.raises(ValueError):  # noqa: PT011 - then the line is counted as one without an event
+        list(unwrap(f"x {two[0]} {'{' * 70} {two[1]} y".encode()))
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ other names: Cloud Logging (`protoPayload`) and Log Analytics (`AuditId`, `Objec
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from json.decoder import JSONDecoder, scanstring  # type: ignore[attr-defined]
@@ -49,7 +50,15 @@ Raw = dict[str, Any]
 _HEAD_BYTES = 512
 #: How deep objects, lists and texts around an event may be nested.
 _NESTED_MAX = 12
+#: A status code as text has so many.
+_CODE_DIGITS = 3
+#: Of what was flattened one of these is there.
+_FLAT = (".auditID", "objectRef.resource")
 _DECODER = JSONDecoder()
+#: What of a cell of CSV is within its quotes.
+_CELL = re.compile(r'(?:[^"]|"")*+')
+#: So many in text between events are no beginnings of one.
+_BRACES_MAX = 64
 #: Text before an event may hold so many braces of its own.
 _PREFIX_BRACES_MAX = 8
 #: One of these is in every text that holds an event, however often its quotes are escaped.
@@ -57,7 +66,7 @@ _MARKS = ("auditID", "AuditId", "protoPayload", "protopayload_auditlog", "proto_
 _BYTE_MARKS = tuple(mark.encode() for mark in _MARKS)
 #: Who wrote what stands around an event, by the outermost key that tells.
 _SHIPPERS = {
-    "records": "aks", "properties": "aks", "log_s": "aks", "tables": "aks",
+    "records": "aks", "properties": "aks", "log_s": "aks", "tables": "aks", "Tables": "aks",
     "awslogs": "eks", "Records": "eks",
     "logEvents": "eks", "events": "eks", "results": "eks", "@message": "eks",
     "_source": "elastic", "kubernetes": "elastic", "kubernetes.audit": "elastic",
@@ -114,38 +123,59 @@ def _after_text(line: bytes) -> tuple[Any, str]:
     is_alone = start < 0 or not (line[:start].strip(b" \t\r\n[") or line[end:].strip(b" \t\r\n],"))
     if is_alone or end <= start:
         return orjson.loads(line), ""
+    first = start
     for _ in range(_PREFIX_BRACES_MAX):
         try:
-            return orjson.loads(line[start:end]), _prefix(line[:start])
+            document = orjson.loads(line[start:end])
         except orjson.JSONDecodeError:
             start = line.find(b"{", start + 1)
             if start < 0:
                 break
+        else:
+            if start == first or any(line.find(mark, start) >= 0 for mark in _BYTE_MARKS):
+                return document, _prefix(line[:start])
+            break  # it stands behind an event
     found = _amid_text(line)
-    return found if found is not None else (orjson.loads(line), "")
+    return (orjson.loads(line), "") if found is None else found
 
 
-def _amid_text(line: bytes) -> tuple[Any, str] | None:
-    """An event before text with braces, or in quotes as Go's `%q` and logfmt write it."""
+def _amid_text(line: bytes) -> tuple[list[Any], str] | None:
+    """The events in text with braces of its own, each as it is or in quotes; None if it has none.
+
+    Go's `%q`, logfmt and structured logs escape what is quoted, CSV doubles its quotes.
+    """
     text = line.decode(errors="replace")
-    start = -1
-    for _ in range(_PREFIX_BRACES_MAX):
-        start = text.find("{", start + 1)
-        if start < 0:
-            break
-        try:
-            if text[max(0, start - 1) : start + 3] == '"{\\"':
-                quoted, _ = scanstring(text, start)
-                found = orjson.loads(quoted)
-            else:
-                found, end = _DECODER.raw_decode(text, start)
-                quoted = text[start:end]
-        except (ValueError, RecursionError):
-            continue
-        if any(mark in quoted for mark in _MARKS):
-            before = text[:start].strip(' "')
-            return found, _prefix(before.encode()) if before else ""
-    return None
+    found: list[Any] = []
+    before, start, failed = "", text.find("{"), 0
+    while start >= 0 and failed < _BRACES_MAX:
+        event, end = _event_at(text, start)
+        if event is None:
+            failed += 1
+        else:
+            before = before if found else text[:start].strip(' "')
+            found.append(event)
+        start = text.find("{", end)
+    if not found or (start >= 0 and any(text.find(mark, start) >= 0 for mark in _MARKS)):
+        return None  # of one line all events are read, or none: then it is counted
+    return found, _prefix(before.encode()) if before else ""
+
+
+def _event_at(text: str, start: int) -> tuple[Any, int]:
+    """The object with an event that begins at a brace, and where to go on."""
+    begin = text[max(0, start - 1) : start + 3]
+    try:
+        if begin == '"{\\"':
+            inner, end = scanstring(text, start)
+        elif begin == '"{""' and (cell := _CELL.match(text, start)) is not None:
+            inner, end = cell[0].replace('""', '"'), cell.end()
+        else:
+            _, end = _DECODER.raw_decode(text, start)
+            inner = text[start:end]
+        if any(mark in inner for mark in _MARKS):
+            return orjson.loads(inner), end
+    except (ValueError, RecursionError):
+        pass
+    return None, start + 1
 
 
 def _prefix(text: bytes) -> str:
@@ -193,7 +223,7 @@ def _of_text(text: bytes, shape: str, depth: int) -> Iterator[tuple[str, bytes]]
 
 def _of_object(value: Raw, shape: str, depth: int) -> Iterator[tuple[str, bytes]]:
     """The events in an object: itself, under other names, or in what it holds."""
-    if "auditID" in value and "stage" in value:
+    if "auditID" in value and "stage" in value and "objectRef.resource" not in value:
         yield shape, orjson.dumps(parsed_fields(value), option=orjson.OPT_NON_STR_KEYS)
         return
     if type(value.get("protopayload_auditlog")) is dict:
@@ -218,37 +248,45 @@ def _of_object(value: Raw, shape: str, depth: int) -> Iterator[tuple[str, bytes]
 
 def _held(value: Raw) -> Iterator[tuple[str, Any]]:
     """What of an object may hold events, by the name that tells whose shape it is."""
+    dotted = _undotted(value)
+    if dotted is not None:
+        yield "kubernetes", dotted
+        return
     version, kind = value.get("apiVersion"), value.get("kind")
     if type(version) is str and type(kind) is str:
         if version.startswith("audit.k8s.io/"):
             yield "items", value.get("items")
         return  # an object of the API holds no event of its own
-    if type(value.get("columns")) is list and type(value.get("rows")) is list:
-        yield "tables", _table(value["columns"], value["rows"])
-        return
+    for columns, rows in (("columns", "rows"), ("Columns", "Rows")):
+        if type(value.get(columns)) is list and type(value.get(rows)) is list:
+            yield "tables", _table(value[columns], value[rows])
+            return
     if type(value.get("kvlistValue")) is dict:
         yield "kvlistValue", value_of(value)
-        return
-    dotted = _undotted(value)
-    if dotted is not None:
-        yield "kubernetes", dotted
         return
     for name, inner in value.items():
         yield str(name), inner
 
 
 def _table(columns: list[Any], rows: list[Any]) -> list[Raw]:
-    """The rows of an answer of Azure Monitor's query API as objects."""
-    names = [str(c.get("name")) if type(c) is dict else str(c) for c in columns]
+    """The rows of an answer of the query APIs of Azure Monitor and Data Explorer as objects."""
+    names = [
+        str(c.get("name") or c.get("ColumnName")) if type(c) is dict else str(c) for c in columns
+    ]
     return [dict(zip(names, row, strict=False)) for row in rows if type(row) is list]
 
 
 def _undotted(value: Raw) -> Raw | None:
-    """An event that was flattened to dotted names, as exports of Elasticsearch have it."""
-    name = next((n for n in value if type(n) is str and n.endswith(".auditID")), None)
+    """An event that was flattened to dotted names, as exports of Elasticsearch and Splunk have it.
+
+    What Kibana is answered (`fields`) has an array for each field, of its one value.
+    """
+    name = next((n for n in value if type(n) is str and n.endswith(_FLAT)), None)
     if name is None:
         return None
-    prefix = name.removesuffix("auditID")
+    prefix = name.removesuffix("objectRef.resource").removesuffix("auditID")
+    if type(value[name]) is list:
+        value = {k: v[0] if type(v) is list and len(v) == 1 else v for k, v in value.items()}
     event: Raw = {}
     for key, inner in value.items():
         if not str(key).startswith(prefix) or inner in (None, "", "-"):
@@ -261,6 +299,10 @@ def _undotted(value: Raw) -> Raw | None:
                 break
         else:
             at[last] = inner
+    status = event.get("responseStatus")
+    code = status.get("code") if type(status) is dict else None
+    if type(status) is dict and type(code) is str and code.isdecimal():
+        status["code"] = int(code[:_CODE_DIGITS])
     return event
 
 
