@@ -71,6 +71,42 @@ def ending_of(pod: Pod) -> Ending | None:
     return Ending(cause, reason, message, Evidence.STATUS)
 
 
+def had_succeeded(pod: Pod) -> bool:
+    """Whether all of its containers had ended with exit code 0, whatever its phase says."""
+    beside = [c for c in pod.last.row["containers"] or () if not c["init"]]
+    return bool(beside) and all(c["state"] == "terminated" and c["exit_code"] == 0 for c in beside)
+
+
+def refused_when(pods: list[Pod]) -> str:
+    """What had become of a pod when its kubelet refused it: one that begins anew looks at all."""
+    if had_succeeded(pods[0]):
+        return (
+            "its containers had ended with exit code 0 before the kubelet, begun anew, refused it"
+        )
+    ran = any(pod.exit is not None for pod in pods)
+    return "the kubelet refused the pod: " + (
+        "it does so with pods that run when it begins anew" if ran else "no container ran"
+    )
+
+
+#: Who disrupted the pods, by the reason of DisruptionTarget or of the pod.
+_DISRUPTED_BY = {
+    "PreemptionByScheduler": "its pods gave way to pods of higher priority",
+    "DeletionByTaintManager": "its pods were deleted for a taint of their node",
+    "DeletionByPodGC": "its pods were deleted by the pod garbage collector",
+    "TerminationByKubelet": "its pods were ended by the kubelet",
+    "Preempting": "its pods gave way to a critical pod of the node",
+    "NodeLost": "its pods' node was lost",
+}
+
+
+def how_disrupted(ending: Ending) -> str:
+    """Who disrupted the pods, and the reason that tells it."""
+    if ending.cause is Cause.NODE_SHUTDOWN:
+        return f"its node was shut down ({ending.reason})"
+    return f"{_DISRUPTED_BY.get(ending.reason, 'its pods were evicted')} ({ending.reason})"
+
+
 def let_go(pod: Pod) -> bool:
     """Whether the tracking finalizer was taken off while the pod ran: it counts for nothing then.
 

@@ -225,6 +225,14 @@ _REFUSAL: Final[_Table] = (
 )  # fmt: skip
 
 
+#: Upstream: kubernetes#126343, and the changelogs of those releases.
+READMITTED: Final = (
+    "Kubelets before 1.28.14, 1.29.9, 1.30.5, 1.31.1 and 1.32 refuse ended pods when they begin "
+    "anew: upgrade the nodes."
+)
+DONE_AGAIN: Final = "The work is done; a retry does it again."
+
+
 def of_refusal(reason: str, message: str) -> str:
     """What helps where the kubelet refused a pod for that reason, with that message."""
     return _first(_REFUSAL, f"{reason} {message}") or (

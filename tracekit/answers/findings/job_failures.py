@@ -12,12 +12,15 @@ from tracekit.answers.endings import (
     Ending,
     coded,
     ending_of,
+    had_succeeded,
+    how_disrupted,
     init_failure,
     job_over_ns,
     left_message,
     let_go,
     memory_limit,
     native_sidecars,
+    refused_when,
 )
 from tracekit.answers.findings.cut_short import deleted_before, deleted_by
 from tracekit.answers.findings.evictors import taken_by
@@ -26,8 +29,10 @@ from tracekit.answers.findings.refused_pods import REFUSED, refused_case, refuse
 from tracekit.answers.harm import FAILS
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.remedies import (
+    DONE_AGAIN,
     MORE_MEMORY,
     PROBE_ADVICE,
+    READMITTED,
     of_exits,
     of_memory,
     of_refusal,
@@ -197,8 +202,8 @@ _EXIT_0_NOTE = (
     "on exit codes matches"
 )
 _REFUSED_NOTE = (
-    "the kubelet refused the pod: no container ran and it has no DisruptionTarget, so a "
-    "podFailurePolicy cannot ignore it, and it counts toward backoffLimit"
+    "it has no DisruptionTarget, so a podFailurePolicy cannot ignore it, and it counts toward "
+    "backoffLimit"
 )
 
 
@@ -210,7 +215,8 @@ def _reported_by_pod(job: Job, case: Case, pods: list[Pod]) -> Case:
     if ending.cause is Cause.UNKNOWN and not ending.reason:
         return case
     said = f"; {ending.message}" if ending.message else ""
-    note = {Cause.POD_DEADLINE: _DEADLINE_NOTE, Cause.REFUSED_BY_KUBELET: _REFUSED_NOTE}
+    refused = f"{refused_when(pods)}; {_REFUSED_NOTE}"
+    note = {Cause.POD_DEADLINE: _DEADLINE_NOTE, Cause.REFUSED_BY_KUBELET: refused}
     more = f"; {note[ending.cause]}" if ending.cause in note else ""
     codes = {pod.exit["exit_code"] for pod in pods if pod.exit is not None}
     if ending.cause is Cause.POD_DEADLINE and codes == {0}:
@@ -220,7 +226,9 @@ def _reported_by_pod(job: Job, case: Case, pods: list[Pod]) -> Case:
     todo = {
         Cause.POD_DEADLINE: "Raise activeDeadlineSeconds of the pod template, or set it on the "
         "Job (.spec.activeDeadlineSeconds), which fails the Job at once.",
-        Cause.REFUSED_BY_KUBELET: of_refusal(ending.reason, ending.message),
+        Cause.REFUSED_BY_KUBELET: f"{DONE_AGAIN} {READMITTED}"
+        if had_succeeded(pods[0])
+        else of_refusal(ending.reason, ending.message),
     }.get(ending.cause)
     if ignored and ending.cause in (Cause.NODE_SHUTDOWN, Cause.DISRUPTED):
         todo = "Its podFailurePolicy ignores pod conditions already: see whether this one fits."
@@ -299,7 +307,7 @@ def _cause(job: Job, reason: str, dead: list[Pod], *, ran: bool) -> tuple[Rule, 
         claim = "failed: a container used more memory than it may (OOMKilled)"
         found = OOM, claim, killed
     elif evicted:
-        found = EVICTED, _disruption(endings[evicted[0].uid]), evicted
+        found = EVICTED, f"failed: {how_disrupted(endings[evicted[0].uid])}", evicted
     elif reason == "DeadlineExceeded" and not ran:
         found = PENDING_DEADLINE, "failed: its deadline passed before a pod ran", job.pods
     elif reason == "DeadlineExceeded":
@@ -311,29 +319,12 @@ def _cause(job: Job, reason: str, dead: list[Pod], *, ran: bool) -> tuple[Rule, 
     return found
 
 
-#: Who disrupted the pods, by the reason of DisruptionTarget or of the pod.
-_DISRUPTED_BY = {
-    "PreemptionByScheduler": "its pods gave way to pods of higher priority",
-    "DeletionByTaintManager": "its pods were deleted for a taint of their node",
-    "DeletionByPodGC": "its pods were deleted by the pod garbage collector",
-    "TerminationByKubelet": "its pods were ended by the kubelet",
-    "Preempting": "its pods gave way to a critical pod of the node",
-    "NodeLost": "its pods' node was lost",
-}
-
-
-def _disruption(ending: Ending) -> str:
-    if ending.cause is Cause.NODE_SHUTDOWN:
-        return f"failed: its node was shut down ({ending.reason})"
-    by = _DISRUPTED_BY.get(ending.reason, "its pods were evicted")
-    return f"failed: {by} ({ending.reason})"
-
-
 def _by_pods(job: Job, reason: str, dead: list[Pod], endings: list[Ending]) -> tuple[Rule, str]:
     """What the pods' own statuses say, where all say the same; else their exit codes."""
     causes = {ending.cause for ending in endings}
     if causes == {Cause.REFUSED_BY_KUBELET}:
-        return OTHERWISE, f"failed: the kubelet refused its pods ({endings[0].reason})"
+        done = " after they had succeeded" if all(map(had_succeeded, dead)) else ""
+        return OTHERWISE, f"failed: the kubelet refused its pods{done} ({endings[0].reason})"
     if causes == {Cause.POD_DEADLINE}:
         return OTHERWISE, "failed: its pods ran longer than the pod template allows"
     if causes == {Cause.UNKNOWN} and endings[0].reason:
@@ -519,7 +510,7 @@ def _todo(job: Job, rule: Rule, pods: list[Pod]) -> str | None:
     if rule in (EXITED, SAME_EXIT):
         return _after_exits(job, rule, pods, never=never)
     if rule is EVICTED:
-        return _against_disruption(pods, never=never)
+        return against_disruption(pods, never=never)
     if rule is PENDING_DEADLINE and (message := _unplaced(pods)) is not None:
         return of_scheduler(message)
     if rule is OOM and (killed := _first_oom(pods)) is not None:
@@ -567,7 +558,7 @@ def _after_exits(job: Job, rule: Rule, pods: list[Pod], *, never: bool) -> str:
     return f"{_SPARE_RETRIES} {logs}"
 
 
-def _against_disruption(pods: list[Pod], *, never: bool) -> str | None:
+def against_disruption(pods: list[Pod], *, never: bool) -> str | None:
     """What spares a Job that; a podFailurePolicy is valid with restartPolicy Never alone."""
     ending = next((e for pod in pods if (e := ending_of(pod)) is not None), None)
     message = "" if ending is None else ending.message

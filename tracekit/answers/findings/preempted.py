@@ -11,7 +11,7 @@ from tracekit.answers.trace_model import Facts, Job, Pod
 from tracekit.answers.words import clock, counted, named, shortened
 
 #: Upstream: pkg/scheduler/framework/preemption (the condition's), pkg/kubelet/preemption (its own).
-_REASONS: Final = ("PreemptionByScheduler", "Preempting")
+PREEMPTIONS: Final = ("PreemptionByScheduler", "Preempting")
 _HIGHER: Final = "Give the template of the next Job a priorityClassName of a higher value"
 _IGNORE: Final = (
     ", or a podFailurePolicy that ignores DisruptionTarget: then it does not count toward "
@@ -29,7 +29,7 @@ PREEMPTED = Rule(
 
 def preempted(facts: Facts, job: Job) -> Iterator[Case]:
     """The case, if the Job is one; why a Job failed or has no pod is told elsewhere."""
-    pods = [pod for pod in job.pods if pod.disruption in _REASONS]
+    pods = [pod for pod in job.pods if pod.disruption in PREEMPTIONS]
     goes_on = any(pod.end is None and pod.deletion_ns is None for pod in job.pods)
     if not pods or job.failure is not None or not (goes_on or job.ended_ns is not None):
         return

@@ -1,0 +1,111 @@
+"""Situations out of issues of kubernetes and others, each made here: what `diagnose` says first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.findings.test_public_reports import (
+    LOOK,
+    RUNNING,
+    Asked,
+    Object,
+    at,
+    check_first_screen,
+    container,
+    disrupted,
+    ended,
+    failed,
+    imported,
+    job,
+    pod,
+)
+from tracekit.answers.trace_model import Facts
+from tracekit.sql.diagnosed import facts_from
+from tracekit.sql.session import Session
+
+NO_DEVICE = "Allocate failed due to no healthy devices present, which is unexpected"
+DONE = container("main", ended(0, "Completed"))
+FREE = {"finalizers": []}
+
+
+def complete(active: int = 0) -> Object:
+    """A Complete Job, whose status counts so many active pods."""
+    condition = {"type": "Complete", "status": "True", "lastTransitionTime": at("09:06"),
+                 "lastProbeTime": at("09:06")}  # fmt: skip
+    status = {"active": active, "succeeded": 1, "completionTime": at("09:06")}
+    return job(None, {**status, "conditions": [condition]})
+
+
+def counting(found: Object, active: int) -> Object:
+    """The Job with so many active pods in its status."""
+    found["status"]["active"] = active
+    return found
+
+
+def refused(*containers: Object) -> Object:
+    """A pod that its kubelet refused."""
+    return pod(
+        "Failed", *containers, reason="UnexpectedAdmissionError", message=NO_DEVICE, meta=FREE
+    )
+
+
+def second(**meta: Any) -> Object:
+    return pod("Running", container("main", RUNNING), meta={"name": "work-b", "uid": "p-2", **meta})
+
+
+RETRIED = job(status={"failed": 1})
+ASKED = {
+    "kubernetes#64037": Asked(
+        (complete(1), pod("Succeeded", DONE, meta=FREE)),
+        ("TK449", "is Complete, and its status still counts 1 active pod (#64037)",
+         "no pod of it that has not ended is there", "go by the condition Complete"),
+        ("kubectl delete", "See whether a pod runs")),
+    "kubernetes#98741": Asked(
+        (counting(failed(), 1),),
+        ("TK449", "is Failed, and its status still counts 1 active pod", "go by the condition")),
+    "kubernetes#108292": Asked(
+        (complete(), second(**FREE)),
+        ("WARNING TK449", "is Complete, and a pod of it has not ended", "work-b: Running on node n1",
+         "kubectl delete pod -n app", "work-b"), ("counts toward",)),
+    "a pod that goes with its Job": Asked(
+        (complete(), second(deletionTimestamp=at("09:07"), **FREE)), (), ("TK449",)),
+    "kubernetes#117955, a success that is refused": Asked(
+        (failed(), refused(DONE)),
+        ("TK409", "refused its pods after they had succeeded", "The work is done",
+         "1.31.1"), ("no container ran",)),
+    "kubernetes#117955, counted before": Asked(
+        (complete(), refused(DONE)),
+        ("INFO TK450", "refused after they had succeeded", "the Job is Complete all the same"),
+        ("TK449", "retry")),
+    "kubernetes#124345, a pod that ran is refused": Asked(
+        (failed(), refused(container("main", ended(137)))),
+        ("TK409", "it does so with pods that run when it begins anew"), ("no container ran",)),
+    "kubernetes#125579, retried": Asked(
+        (RETRIED, refused(), second()),
+        ("INFO TK450", "went on after the kubelet refused pods of it", "backoffLimit 6",
+         "device plugin"), ("2026-11",)),
+    "evicted, and retried": Asked(
+        (RETRIED, disrupted("EvictionByEvictionAPI"), second()),
+        ("INFO TK450", "went on after a disruption: its pods were evicted (EvictionByEvictionAPI)",
+         "each counts toward backoffLimit 6"), ("TK403",)),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
+    return facts_from(Session([imported(ASKED, tmp_path_factory.mktemp("issues"), LOOK)]))
+
+
+@pytest.mark.parametrize("thread", ASKED)
+def test_what_is_said_first(thread: str, facts: Facts) -> None:
+    check_first_screen(ASKED, thread, facts)
+
+
+def test_of_pods_that_nobody_looked_at_nothing_is_said(tmp_path: Path) -> None:
+    alone = {"Jobs alone": Asked(
+        (counting(failed(), 1),), ("whether one runs is not known", "kubectl get pods -n app-0"))}  # fmt: skip
+    facts = facts_from(Session([imported(alone, tmp_path, LOOK)]))
+    check_first_screen(alone, "Jobs alone", facts)
