@@ -154,6 +154,20 @@ def refused(rows: Rows) -> None:
     assert {(row["actor"], row["code"]): row["requests"] for row in rows} == codes
 
 
+def is_ready(pod: Mapping[str, Any]) -> bool:
+    conditions = pod.get("status", {}).get("conditions", [])
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+
+
+#: What becomes of pods, by the first word that tells it.
+PODS: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
+    "Scheduled": lambda pod: bool(pod.get("spec", {}).get("nodeName")),
+    "Ready": is_ready,
+    "Succeeded": lambda pod: pod.get("status", {}).get("phase") == "Succeeded",
+    "deleted": lambda pod: bool(pod.get("metadata", {}).get("deletionTimestamp")),
+}
+
+
 def ten_seconds(document: dict[str, Any]) -> None:
     begin, end = (
         int(datetime.fromisoformat(f"2026-11-22T01:46:{s}Z").timestamp()) * 10**9
@@ -174,11 +188,21 @@ def ten_seconds(document: dict[str, Any]) -> None:
     told = [f["name"] for f in found if f["kind"] == "Pod" and f["what"].startswith("Failed")]
     assert sorted(told) == failures
     assert failures
+    expected = Counter({"gone": len(then("jobs", ("DELETED",)))})
+    before: dict[str, dict[str, Any]] = {}
+    for row in lines("pods"):
+        pod, old = row["object"], before.get(row["object"]["metadata"]["uid"], {})
+        if begin <= row["recv"] <= end:
+            expected += Counter(key for key, is_so in PODS.items() if is_so(pod) and not is_so(old))
+        before[pod["metadata"]["uid"]] = pod
+    words = Counter(f["what"].split(",")[0].split(" ")[0] for f in found)
+    assert {key: words[key] for key in expected} == expected
+    assert len(expected) == 5
 
 
 def not_started(rows: Rows) -> None:
     missing: Counter[tuple[str, str]] = Counter()
-    for cronjob in ("paused", "in-time"):
+    for cronjob in ("paused", "strict", "hangs"):
         (uid,) = (u for u, c in last("cronjobs").items() if name(c) == cronjob)
         begun = datetime.fromisoformat(last("cronjobs")[uid]["metadata"]["creationTimestamp"])
         runs = {name(j).rpartition("-")[2] for j in last("jobs").values() if _is_of(j, uid)}
@@ -188,7 +212,15 @@ def not_started(rows: Rows) -> None:
                 due = datetime.fromtimestamp(minute * 60, tz=begun.tzinfo)
                 missing[cronjob, due.isoformat().replace("+00:00", "Z")] += 1
     assert Counter((row["cronjob"], row["due_at"]) for row in rows) == missing
-    assert len(missing) >= 4
+    assert {cronjob for cronjob, _ in missing} == {"paused", "strict", "hangs"}
+    (running,) = (name(j) for j in last("jobs").values() if name(j).startswith("hangs-"))
+    told = {row["cronjob"]: (row["outcome"], row["why"]) for row in rows}
+    suspended, skipped, missed = (told[cronjob] for cronjob in ("paused", "hangs", "strict"))
+    assert suspended == ("suspended", "spec.suspend was true")
+    assert skipped[0] == "skipped"
+    assert running in skipped[1]
+    assert missed[0] == "missed"
+    assert "startingDeadlineSeconds (15 s)" in missed[1]
 
 
 def _is_of(job: Mapping[str, Any], uid: str) -> bool:
@@ -218,6 +250,13 @@ def what_differs(document: dict[str, Any]) -> None:
     told = {f["path"] for f in document["fields"]}
     assert differing == {path for path in told if path.count(".") == 2}
     assert differing == {".spec.backoffLimit"}
+    facts = {fact["name"]: (fact["first"], fact["second"]) for fact in document["facts"]}
+    reasons = [condition(first, "Failed"), condition(second, "Complete")]
+    assert facts["reason"] == tuple(found["reason"] for found in reasons if found)
+    failures = [first["status"]["failed"], second["status"]["failed"]]
+    assert facts["pods failed"] == tuple(map(str, failures))
+    limits = [first["spec"]["backoffLimit"], second["spec"]["backoffLimit"]]
+    assert [failures[0] > limits[0], failures[1] > limits[1]] == [True, False]
 
 
 def at_once(rows: Rows) -> None:

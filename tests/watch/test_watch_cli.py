@@ -142,10 +142,10 @@ def test_once_tells_all_that_diagnose_warns_of(name: str, tmp_path: Path) -> Non
     path = import_log(TRACES / name / "watch.jsonl.zst", tmp_path / "trace", name).path
     session = Session([path])
     wanted = {
-        (finding.id, case.target.kind, case.target.namespace, case.target.name)
+        (finding.id, target.kind, target.namespace, target.name)
         for finding in findings_of(session)
-        for case in finding.cases
-        if case.badness is not Severity.INFO
+        for target in finding.objects
+        if finding.severity is not Severity.INFO
     }
     session.close()
     told = [

@@ -195,13 +195,13 @@ class LiveJudge:
                     yield from self._case(case)
 
     def _of_the_whole(self, facts: Facts) -> Iterator[News]:
-        """All that `tracekit diagnose` warns of."""
+        """All that `tracekit diagnose` warns of, as severe as it says: by what follows, too."""
         self._count_ticks(facts)
         for finding in diagnose(facts):
-            if finding.rule.family is not Family.DIVERGENCE:
-                for case in finding.cases:
-                    if case.badness is not Severity.INFO:
-                        yield from self._case(case)
+            if finding.rule.family is Family.DIVERGENCE or finding.severity is Severity.INFO:
+                continue
+            for case in finding.cases:
+                yield from self._case(replace(case, severity=finding.severity))
 
     def _count_ticks(self, facts: Facts) -> None:
         for tick in facts.ticks:
