@@ -91,6 +91,13 @@ ASKED = {
         (RETRIED, disrupted("EvictionByEvictionAPI"), second()),
         ("INFO TK450", "went on after a disruption: its pods were evicted (EvictionByEvictionAPI)",
          "each counts toward backoffLimit 6"), ("TK403",)),
+    "kubernetes#71772": Asked(
+        (job(name="other", uid="j-7"), pod("Succeeded", DONE, meta=FREE)),
+        ("INFO TK423", "Pod app-9/work-a: is still there, and its Job is gone", "Job work, is not among",
+         "garbage collector"), ("WARNING TK423",)),
+    "keptn#154, a pod that runs": Asked(
+        (job(name="other", uid="j-7"), second(**FREE)),
+        ("WARNING TK423", "is still running, and its Job is gone", "kubectl delete pod"), ()),
 }  # fmt: skip
 
 

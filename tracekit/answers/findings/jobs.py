@@ -19,6 +19,7 @@ from tracekit.answers.findings.deletions import RULES as DELETION_RULES
 from tracekit.answers.findings.left_running import LEFT_RUNNING, left_running
 from tracekit.answers.findings.one_cause import by_index
 from tracekit.answers.findings.overruns import OVERRUN, TTL_LATE, overrun, ttl_overrun
+from tracekit.answers.findings.ownerless import OUTLIVED
 from tracekit.answers.findings.preempted import PREEMPTED, preempted
 from tracekit.answers.findings.taken_pods import TAKEN, taken_pods
 from tracekit.answers.findings.uncounted import (
@@ -84,16 +85,6 @@ INDEX_FAILS = Rule(
     "None known.",
     "Look at that index's input; backoffLimitPerIndex keeps one index from failing the Job.",
     rank=19,
-)  # fmt: skip
-OUTLIVED = Rule(
-    "TK423", "pods that outlive their Job", Severity.WARNING,
-    "5 s or more after the Job was gone a pod of it is still there that nobody has asked to go; "
-    "or 30 s after, one that a finalizer (not the Job controller's) holds. Not where the deletion "
-    "was to orphan the pods.",
-    "A garbage collector with a long queue.",
-    "Check that the garbage collector runs (kube-controller-manager --controllers) and reaches "
-    "every API group; delete the pods by hand.",
-    118834, rank=12,
 )  # fmt: skip
 RECREATED = Rule(
     "TK426", "a Job under the name of one whose pods are still there", Severity.WARNING,

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from tracekit.answers.endings import left_by, memory_limit
-from tracekit.answers.findings.controllers import FINALIZER_LEFT
 from tracekit.answers.findings.job_failures import failure_rule
+from tracekit.answers.findings.ownerless import ownerless
 from tracekit.answers.findings.refused_edits import EDIT_REFUSED, refused_edits
 from tracekit.answers.harm import HOLDS, NO_HARM
-from tracekit.answers.model import Case, Rule, Severity, Target
+from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.parts import RuleGroup
 from tracekit.answers.remedies import PROBE_ADVICE, of_kubelet, of_memory, of_start
 from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod
@@ -174,7 +174,7 @@ class Waiting(RuleGroup):
                 conditioned = job.first.true("Suspended") is not None
                 self._suspended[job.namespace, job.name] = conditioned
         yield from _spare(facts, self._spare)
-        yield from _ownerless(facts)
+        yield from ownerless(facts)
 
     def of_whole(self, whole: Facts) -> Iterator[Case]:
         """The edits that were refused."""
@@ -543,38 +543,3 @@ def _pods_gone(facts: Facts, job: Job) -> Iterator[Case]:
         f"{clock(first_ns)} on",
         job.cronjob, evidence={"pods": [p.name for p in gone]},
     )  # fmt: skip
-
-
-def _lists_jobs_of(facts: Facts, pod: Pod) -> bool:
-    """Whether a list of Jobs that was asked for after a pod was created would have its Job.
-
-    One empty list that does not say what it asked for is taken to be of the same as the pods'.
-    """
-    if not facts.coverage.sees("jobs"):
-        return bool(facts.streams.get("jobs")) and "jobs" not in facts.coverage.unseen
-    return facts.as_of(pod.namespace, "jobs") >= int(pod.first.row["created_ns"] or 0)
-
-
-def _ownerless(facts: Facts) -> Iterator[Case]:
-    """Ended pods with the tracking finalizer whose Job is not in a record that lists Jobs."""
-    names = {(job.namespace, job.name) for job in facts.jobs}
-    for pod in facts.strays:
-        deleted_ns = pod.last.row["deleted_ns"]
-        ended = pod.phase in ("Succeeded", "Failed")
-        owner = str(pod.last.row["owner_name"] or "")
-        held = TRACKING in pod.last.finalizers and not pod.last.gone
-        if not (ended and held and deleted_ns) or (pod.namespace, owner) in names:
-            continue
-        since_ns, as_of_ns = int(deleted_ns), facts.as_of(pod.namespace, "pods")
-        if as_of_ns - since_ns < EVIDENCE_NS or not _lists_jobs_of(facts, pod):
-            continue
-        yield Case(
-            FINALIZER_LEFT, Target("Pod", pod.namespace, pod.name, pod.uid),
-            f"is held by the tracking finalizer, and its Job {owner} is gone",
-            since_ns, as_of_ns,
-            f"{pod.phase}, deletionTimestamp {clock(since_ns)}, {span(as_of_ns - since_ns)} "
-            f"ago (as of {clock(as_of_ns)}); no such Job in the list",
-            evidence={"pods": [pod.name], "finalizer": TRACKING},
-            todo=f"kubectl patch pod {in_kubectl(pod.namespace, pod.name)} --type=json "
-                 "-p '[{\"op\":\"remove\",\"path\":\"/metadata/finalizers\"}]'",
-        )  # fmt: skip

@@ -1,0 +1,103 @@
+"""TK204, TK423: pods of Jobs that are not there: held by a finalizer, or left to themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracekit.answers.findings.controllers import FINALIZER_LEFT
+from tracekit.answers.model import Case, Rule, Severity, Target
+from tracekit.answers.trace_model import TRACKING, Facts, Pod
+from tracekit.answers.words import clock, in_kubectl
+from tracekit.base.durations import span
+from tracekit.base.kube.timestamps import NS_PER_S
+
+#: So long after its deletion a pod is held. A choice: the controller takes the finalizer off within
+#: seconds, and comes back to what it did not reach within minutes.
+HELD_NS = 300 * NS_PER_S
+#: So old a pod is when its Job is missed. A choice: two lists that were printed one after the other
+#: differ by less.
+_MISSED_NS = 60 * NS_PER_S
+
+OUTLIVED = Rule(
+    "TK423", "pods that outlive their Job", Severity.WARNING,
+    "5 s or more after the Job was gone a pod of it is still there that nobody has asked to go; "
+    "or 30 s after, one that a finalizer (not the Job controller's) holds. Not where the deletion "
+    "was to orphan the pods. Or lists that tell what they asked for have a pod, 60 s old or more "
+    "and not being deleted, and not the Job that owns it; only info where those pods have ended.",
+    "A garbage collector with a long queue.",
+    "Check that the garbage collector runs (kube-controller-manager --controllers) and reaches "
+    "every API group; delete the pods by hand.",
+    118834, rank=12,
+)  # fmt: skip
+
+
+def ownerless(facts: Facts) -> Iterator[Case]:
+    """The cases about pods whose Job is not in a record that lists Jobs."""
+    yield from _held(facts)
+    yield from _left(facts)
+
+
+def _left(facts: Facts) -> Iterator[Case]:
+    """Pods that nobody has asked to go: the garbage collector deletes those of an absent owner."""
+    names = {(job.namespace, job.name) for job in facts.jobs}
+    for pod in facts.strays:
+        row, owner = pod.last.row, str(pod.last.row["owner_name"] or "")
+        gone = pod.last.gone or row["deleted_ns"] is not None
+        if gone or row["owner_kind"] != "Job" or (pod.namespace, owner) in names:
+            continue
+        as_of_ns = facts.as_of(pod.namespace, "jobs", "pods")
+        listed = facts.coverage.sees("jobs", pod.namespace)
+        if not listed or as_of_ns - pod.created_ns < _MISSED_NS:
+            continue
+        ended = pod.phase in ("Succeeded", "Failed")
+        yield Case(
+            OUTLIVED,
+            Target("Pod", pod.namespace, pod.name, pod.uid),
+            f"is {'still there' if ended else 'still running'}, and its Job is gone"
+            if pod.phase != "Pending"
+            else "still waits, and its Job is gone",
+            pod.created_ns,
+            as_of_ns,
+            f"{pod.phase}, created at {clock(pod.created_ns)}; its owner, Job {owner}, is not "
+            f"among the Jobs that were listed (as of {clock(as_of_ns)})",
+            severity=Severity.INFO if ended else None,
+            evidence={"pods": [pod.name], "job": owner},
+            todo="The garbage collector deletes pods of an absent owner: see whether it runs "
+            "(kube-controller-manager --controllers), else kubectl delete pod "
+            f"{in_kubectl(pod.namespace, pod.name)}",
+        )
+
+
+def _lists_jobs_of(facts: Facts, pod: Pod) -> bool:
+    """Whether a list of Jobs that was asked for after a pod was created would have its Job.
+
+    One empty list that does not say what it asked for is taken to be of the same as the pods'.
+    """
+    if not facts.coverage.sees("jobs"):
+        return bool(facts.streams.get("jobs")) and "jobs" not in facts.coverage.unseen
+    return facts.as_of(pod.namespace, "jobs") >= int(pod.first.row["created_ns"] or 0)
+
+
+def _held(facts: Facts) -> Iterator[Case]:
+    """Ended pods with the tracking finalizer whose Job is not in a record that lists Jobs."""
+    names = {(job.namespace, job.name) for job in facts.jobs}
+    for pod in facts.strays:
+        deleted_ns = pod.last.row["deleted_ns"]
+        ended = pod.phase in ("Succeeded", "Failed")
+        owner = str(pod.last.row["owner_name"] or "")
+        held = TRACKING in pod.last.finalizers and not pod.last.gone
+        if not (ended and held and deleted_ns) or (pod.namespace, owner) in names:
+            continue
+        since_ns, as_of_ns = int(deleted_ns), facts.as_of(pod.namespace, "pods")
+        if as_of_ns - since_ns < HELD_NS or not _lists_jobs_of(facts, pod):
+            continue
+        yield Case(
+            FINALIZER_LEFT, Target("Pod", pod.namespace, pod.name, pod.uid),
+            f"is held by the tracking finalizer, and its Job {owner} is gone",
+            since_ns, as_of_ns,
+            f"{pod.phase}, deletionTimestamp {clock(since_ns)}, {span(as_of_ns - since_ns)} "
+            f"ago (as of {clock(as_of_ns)}); no such Job in the list",
+            evidence={"pods": [pod.name], "finalizer": TRACKING},
+            todo=f"kubectl patch pod {in_kubectl(pod.namespace, pod.name)} --type=json "
+                 "-p '[{\"op\":\"remove\",\"path\":\"/metadata/finalizers\"}]'",
+        )  # fmt: skip
