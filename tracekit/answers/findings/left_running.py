@@ -46,7 +46,7 @@ def _case_of_pods(
     names = [pod.name for pod in live]
     first = live[0]
     node = first.last.row["node_name"]
-    told = f"{named(names)}: {first.phase}" + (f" on node {node}" if node else "")
+    where = f"{named(names)}: {first.phase}" + (f" on node {node}" if node else "")
     remove = (
         f"kubectl delete pod {in_kubectl(job.namespace, first.name)}"
         if len(live) == 1
@@ -59,7 +59,7 @@ def _case_of_pods(
         f"{'has' if len(live) == 1 else 'have'} not ended",
         ended_ns,
         as_of_ns,
-        f"{ended['type']} since {clock(ended_ns)}; {told}, created at {clock(first.created_ns)} "
+        f"{ended['type']} since {clock(ended_ns)}; {where}, created at {clock(first.created_ns)} "
         f"(as of {clock(as_of_ns)}); status.active {job.last.number('active')}",
         job.cronjob,
         evidence={"pods": names, "active": job.last.number("active")},
