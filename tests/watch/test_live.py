@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
@@ -18,6 +20,7 @@ from tests.lies import plant
 from tests.support.traces import TRACES, import_log, json_lines
 from tests.support.views import offset
 from tracekit.answers.findings.divergences import rule_of
+from tracekit.answers.model import Family, Severity
 from tracekit.answers.trace_model import Facts
 from tracekit.base.kube.leases import LEASE_DURATION_NS
 from tracekit.judge.judged import Judge, resolve_era
@@ -139,6 +142,28 @@ def test_findings_are_told_once_and_are_those_of_the_whole() -> None:
     assert len(told) == len(set(told))
     assert told
     assert set(told) <= whole
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["v1.21.14-all", "v1.36.3-churn7"])
+def test_a_record_that_was_there_before_is_told_as_it_would_have_been(
+    name: str, tmp_path: Path
+) -> None:
+    """It comes all at once: nothing is let go before it is told, and no verdict before its rows."""
+    reader = import_log(TRACES / name / "watch.jsonl.zst", tmp_path / "trace", name)
+    live = LiveJudge(reader.header, resolve_era(reader, None, None))
+    news = [one for rows in reader.batches(NAMES) for one in live.feed(rows)]
+    news += live.judge(last=True)
+    with closing(Session([reader.path])) as session:
+        wanted = {
+            (finding.id, case.target.kind, case.target.name)
+            for finding in findings_of(session)
+            for case in finding.cases
+            if case.badness is not Severity.INFO and finding.rule.family is not Family.RECORD
+        }
+    told = Counter((one.id, one.kind, one.name) for one in news)
+    assert set(told) == wanted
+    assert set(told.values()) == {1}
 
 
 def test_what_was_judged_as_a_whole_is_not_judged_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -261,7 +261,7 @@ class _Loop:
         """Take in what is new; whether there may be more."""
         rows = self._follower.poll()
         if rows is not None:
-            self._live.feed(rows)
+            self._tell(self._live.feed(rows, as_whole=self._whole is not None))
         elif self._follower.rotated():
             self._end()
             self._live = self._live.renewed(self._follower.header())

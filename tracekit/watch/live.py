@@ -7,7 +7,7 @@ which only says how long the record has been silent, is handed in.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,8 +50,10 @@ CRON_SETTLED_NS = 60 * NS_PER_S
 WINDOW_NS = 3600 * NS_PER_S
 #: What happens to a controller after so long a rest happens once more.
 AGAIN_NS = 60 * NS_PER_S
-#: Verdicts are kept for so many times the time that they took to settle.
+#: Verdicts of Jobs that are over are kept for so many times the time that they took to settle.
 _JUDGED = 6
+#: Fewer verdicts are not worth looking through.
+_FEW_JUDGED = 1024
 #: Rules that only the whole of a record decides, or that say what is said live in another way: a
 #: divergence is told as a verdict, and LEADER as the time without one.
 _NOT_LIVE = (Family.DIVERGENCE, Family.RECORD)
@@ -78,7 +80,8 @@ class LiveJudge:
         self._around = Window(_around, WINDOW_NS)
         self._recent = Window(_of_jobs, 2 * settled_ns)
         #: Those of the rows that findings look at: they decide whose work a pod was.
-        self._judged: deque[Judgement] = deque()
+        self._judged: list[Judgement] = []
+        self._judged_limit = _FEW_JUDGED
         self._said: dict[tuple[Any, ...], int] = {}
         self._clock = SteadyClock()
         self._leader = Leader(self._clock)
@@ -92,10 +95,14 @@ class LiveJudge:
         """The time of the latest row."""
         return self._now_ns
 
-    def feed(self, rows: pa.Table) -> None:
-        """Take in rows with all columns, in order of arrival; each only once."""
+    def feed(self, rows: pa.Table, *, as_whole: bool = False) -> list[News]:
+        """Take in rows with all columns, in order of arrival, each once; tell what they push out.
+
+        A record that was there before it was watched comes faster than it is judged: what its older
+        rows tell is told before they are let go. Not if all is judged as a whole when it ends.
+        """
         if not rows.num_rows:
-            return
+            return []
         self.counts.rows += rows.num_rows
         self._now_ns = max(self._now_ns, pc.max(rows["recv_ns"]).as_py() or 0)
         self._rolling.feed(rows.select(list(ROW_COLUMNS)))
@@ -106,6 +113,11 @@ class LiveJudge:
         steady = self._clock.feed(rows)
         self.waiting.feed(steady)
         self._leader.feed(steady)
+        full = [window for window in (self._around, self._recent) if window.is_full]
+        news = self.judge() if full and not as_whole else []
+        for window in full:
+            window.trim()
+        return news
 
     def leader(self, now_ns: int) -> Iterator[News]:
         """Whether the controller manager still renews its lease; `now_ns` is the clock's."""
@@ -179,11 +191,29 @@ class LiveJudge:
         """
         table = pa.concat_tables([self._around.table(), self._recent.table()])
         reader = self._held(table)
-        self._judged += judgements
-        while self._judged and self._judged[0].time_ns < self._now_ns - _JUDGED * self._settled_ns:
-            self._judged.popleft()
+        self._remember(judgements, table)
         coverage = self._context.coverage(self._header, self._now_ns)
         return facts_from_reader(reader, [*self._judged, *of_cron_jobs], self._era, coverage)
+
+    def _remember(self, judgements: list[Judgement], rows: pa.Table) -> None:
+        """Keep what was judged of a Job while its rows are held: findings ask how they came."""
+        self._judged += judgements
+        if len(self._judged) <= 2 * self._judged_limit:
+            return
+        since_ns = self._now_ns - _JUDGED * self._settled_ns
+        jobs = zip(rows["namespace"].to_pylist(), rows["job"].to_pylist(), strict=True)
+        whole = {key for key in set(jobs) if not self._cut_ns(key)}
+        self._judged = [
+            judgement
+            for judgement in self._judged
+            if judgement.time_ns >= since_ns
+            or (judgement.object.namespace, judgement.object.name) in whole
+        ]
+        self._judged_limit = max(_FEW_JUDGED, len(self._judged))
+
+    def _cut_ns(self, key: tuple[str, str]) -> int:
+        """Until when rows of a Job are missing; 0 if none is."""
+        return max(window.cut_ns(key) for window in (self._around, self._recent))
 
     def _findings(self, facts: Facts, certain_ns: int) -> Iterator[News]:
         self._count_ticks(facts)
@@ -214,8 +244,7 @@ class LiveJudge:
         if case.badness is Severity.INFO:
             return False
         key = (case.target.namespace, case.target.name)
-        cut_ns = max(window.cut_ns(key) for window in (self._around, self._recent))
-        return case.target.kind != "Job" or case.from_ns >= cut_ns
+        return case.target.kind != "Job" or case.from_ns >= self._cut_ns(key)
 
     def _case(self, case: Case) -> Iterator[News]:
         key = (case.rule.id, case.target.kind, case.target.namespace, case.target.name)

@@ -43,19 +43,26 @@ class Window:
         """How many rows are held."""
         return sum(table.num_rows for table in self._tables)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether older rows are to be put together: what they tell is to be asked before."""
+        return self.rows > 2 * self._limit
+
     def feed(self, rows: pa.Table) -> None:
         """Take in rows, in order of arrival."""
         self._now_ns = max(self._now_ns, pc.max(rows["recv_ns"]).as_py() or 0)
         mine = _without_text(self._wanted(rows))
         if mine.num_rows:
             self._tables.append(mine)
-        if self.rows > 2 * self._limit:
-            table, over = relisted(self.table(), self._now_ns - self._keep_ns)
-            self._tables = [table]
-            self._limit = max(_FEW_ROWS, self.rows)
-            self._cut_ns.update(dict.fromkeys(over, self._now_ns))
-            there = set(_keys(table))
-            self._cut_ns = {key: at_ns for key, at_ns in self._cut_ns.items() if key in there}
+
+    def trim(self) -> None:
+        """Put together the rows that are older than the window."""
+        table, over = relisted(self.table(), self._now_ns - self._keep_ns)
+        self._tables = [table]
+        self._limit = max(_FEW_ROWS, self.rows)
+        self._cut_ns.update(dict.fromkeys(over, self._now_ns))
+        there = set(_keys(table))
+        self._cut_ns = {key: at_ns for key, at_ns in self._cut_ns.items() if key in there}
 
     def cut_ns(self, key: Key) -> int:
         """Until when not all is known any more of a Job that is over; 0 where all is."""
