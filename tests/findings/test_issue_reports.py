@@ -71,7 +71,7 @@ ASKED = {
         ("WARNING TK449", "is Complete, and a pod of it has not ended", "work-b: Running on node n1",
          "kubectl delete pod -n app", "work-b"), ("counts toward",)),
     "a pod that goes with its Job": Asked(
-        (complete(), second(deletionTimestamp=at("09:07"), **FREE)), (), ("TK449",)),
+        (complete(), second(deletionTimestamp=at("10:00"), **FREE)), (), ("TK449",)),
     "kubernetes#117955, a success that is refused": Asked(
         (failed(), refused(DONE)),
         ("TK409", "refused its pods after they had succeeded", "The work is done",
@@ -91,9 +91,17 @@ ASKED = {
         (RETRIED, disrupted("EvictionByEvictionAPI"), second()),
         ("INFO TK450", "went on after a disruption: its pods were evicted (EvictionByEvictionAPI)",
          "each counts toward backoffLimit 6"), ("TK403",)),
+    "a pod of a lost node, after its Job": Asked(
+        (complete(), second(deletionTimestamp=at("09:11"), **FREE)),
+        ("WARNING TK449", "a pod of it that was deleted does not go", "If n1 is gone for good",
+         "should be gone since 2026-05-04 09:11:00Z"), ()),
+    "a finalizer of somebody else, after its Job": Asked(
+        (complete(), pod("Succeeded", DONE, meta={
+            "deletionTimestamp": at("09:11"), "finalizers": ["example.com/lock"]})),
+        ("INFO TK449", "It goes when example.com/lock is taken off"), ("--force",)),
     "kubernetes#71772": Asked(
         (job(name="other", uid="j-7"), pod("Succeeded", DONE, meta=FREE)),
-        ("INFO TK423", "Pod app-9/work-a: is still there, and its Job is gone", "Job work, is not among",
+        ("INFO TK423", "work-a: is still there, and its Job is gone", "Job work, is not among",
          "garbage collector"), ("WARNING TK423",)),
     "keptn#154, a pod that runs": Asked(
         (job(name="other", uid="j-7"), second(**FREE)),

@@ -6,23 +6,26 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tracekit.answers.model import Case, Rule, Severity
-from tracekit.answers.trace_model import Facts, Job, Pod
-from tracekit.answers.words import clock, counted, in_kubectl, named
+from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod
+from tracekit.answers.words import agreed, agreeing, clock, counted, in_kubectl, named
 from tracekit.base.escaping import for_shell
 from tracekit.base.kube.timestamps import NS_PER_S
 
 #: So long after the end of its Job a pod that runs is told. A choice: above the grace period that
 #: most pods have, so that one which ends with its Job is not.
 _LEFT_NS = 60 * NS_PER_S
+#: Of kubernetes/kubernetes: a Complete Job that counts an active pod.
+_THREAD = 64037
 
 LEFT_RUNNING = Rule(
     "TK449", "a Job that has ended while pods of it have not", Severity.WARNING,
     "The Job is Complete or Failed, and 60 s or more later a pod of it has not ended and nobody "
-    "has asked for its deletion. Only info where no pod is left and its last status counts active "
-    "pods nevertheless, or where pods were not looked at.",
+    "has asked for its deletion, or its deletion is overdue by as much. Only info where that pod "
+    "has ended, where no pod is left and its last status counts active pods nevertheless, or where "
+    "pods were not looked at.",
     "Pods that were listed before the Job ended.",
     "kubectl delete pod, or the Job with its pods: its controller does nothing more for it.",
-    64037, rank=22,
+    rank=22,
 )  # fmt: skip
 
 
@@ -38,6 +41,49 @@ def left_running(facts: Facts, job: Job) -> Iterator[Case]:
         yield _case_of_pods(job, ended, ended_ns, as_of_ns, live)
     elif not live and (active := job.last.number("active")):
         yield _case_of_count(facts, job, ended, ended_ns, as_of_ns, active)
+    overdue = [pod for pod in job.pods if _is_overdue(pod, as_of_ns)]
+    if overdue:
+        yield _case_of_overdue(job, ended, as_of_ns, overdue)
+
+
+def _is_overdue(pod: Pod, as_of_ns: int) -> bool:
+    """Whether a deletion should be over; that the tracking finalizer holds it is told as TK204."""
+    deleted_ns = pod.last.row["deleted_ns"]
+    held = TRACKING in pod.last.finalizers
+    return (
+        not pod.last.gone
+        and not held
+        and deleted_ns is not None
+        and as_of_ns - int(deleted_ns) >= _LEFT_NS
+    )
+
+
+def _case_of_overdue(job: Job, ended: Mapping[str, Any], as_of_ns: int, pods: list[Pod]) -> Case:
+    first = pods[0]
+    node, holders = first.last.row["node_name"], list(first.last.finalizers)
+    since_ns = int(first.last.row["deleted_ns"])
+    running = any(pod.end is None for pod in pods)
+    names = [pod.name for pod in pods]
+    force = f"kubectl delete pod {in_kubectl(job.namespace, first.name)} --force --grace-period=0"
+    todo = f"If {'its node' if node is None else node} is gone for good: {force}"
+    if holders:
+        todo = f"It goes when {agreeing('is', holders)} taken off: by whoever set that finalizer."
+    return Case(
+        LEFT_RUNNING,
+        job.target,
+        f"is {ended['type']}, and {'a pod' if len(pods) == 1 else 'pods'} of it that "
+        f"{agreed('was', names)} deleted {agreed('does', names)} not go",
+        since_ns,
+        as_of_ns,
+        f"{named(names)}: {first.phase}"
+        + (f" on node {node}" if node else "")
+        + f", should be gone since {clock(since_ns)} (as of {clock(as_of_ns)})"
+        + (f"; finalizers: {named(holders)}" if holders else ""),
+        job.cronjob,
+        severity=None if running else Severity.INFO,
+        evidence={"pods": names, "finalizers": holders},
+        todo=todo,
+    )
 
 
 def _case_of_pods(
@@ -62,6 +108,7 @@ def _case_of_pods(
         f"{ended['type']} since {clock(ended_ns)}; {where}, created at {clock(first.created_ns)} "
         f"(as of {clock(as_of_ns)}); status.active {job.last.number('active')}",
         job.cronjob,
+        thread=_THREAD,
         evidence={"pods": names, "active": job.last.number("active")},
         todo="The controller does nothing more for a Job that has ended: the pod goes on, and "
         f"holds its resources, until it ends by itself. {remove}",
@@ -87,6 +134,7 @@ def _case_of_count(
         f"{ended['type']} since {clock(ended_ns)}; status.active {active}; {pods}",
         job.cronjob,
         severity=Severity.INFO,
+        thread=_THREAD,
         evidence={"pods": [], "active": active},
         todo="The controller writes no status of a Job that has ended, so the number stays: go by "
         f"the condition {ended['type']}." + ("" if looked else f" See whether a pod runs: {look}"),
