@@ -120,8 +120,14 @@ def test_of_several_events_in_a_line_none_is_lost() -> None:
     counted = "".join(f"{len(RFC5424 + text)} {RFC5424}{text}" for text in two)
     ids = [json.loads(event)["auditID"] for _, event in unwrap(counted.encode())]
     assert ids == ["a-0", "a-1"]
-    with pytest.raises(ValueError):  # noqa: PT011 - then the line is counted as one without an event
-        list(unwrap(f"x {two[0]} {'{' * 70} {two[1]} y".encode()))
+
+
+@pytest.mark.parametrize("rest", [f"{'{' * 70} {TEXT} y", TEXT[:-9], f"{{{TEXT[:300]}}} y"])
+def test_an_event_that_is_cut_beside_a_whole_one_is_counted(rest: str) -> None:
+    (_, whole), (_, cut) = unwrap(f"x {TEXT} {rest}".encode())
+    assert (json.loads(whole), cut) == (ENTRY, b"")
+    (_, whole), (_, cut) = unwrap(f"x {TEXT[:300]} x {TEXT}".encode())
+    assert (json.loads(whole), cut) == (ENTRY, b"")
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,8 @@ _TimeKey = tuple[int, int, int]
 #: What an API server begins each line with; in a text within an event its quotes are escaped.
 _BEGINS = b'{"kind":"Event","apiVersion":"audit.k8s.io/'
 _BAD_REQUEST = 400
+#: What is said of entries that are not whole, in a line with others that are.
+_CUT_WITHIN = "audit entries that end within a line, left out"
 #: Clocks that differ by less are put right without a word.
 _TOLD_SKEW_NS = NS_PER_S // 10
 #: Of servers whose entries nothing tells apart so much is borne: bounds are wider by it.
@@ -151,7 +153,7 @@ class AuditReader:
             return False
         whole = [entry for entry in found if entry is not None]
         if cut := len(found) - len(whole):
-            self.result.problems["audit entries that end within a line, left out"] += cut
+            self.result.problems[_CUT_WITHIN] += cut
         for entry in whole:
             self.result.shapes["audit"] += 1
             self._entry(entry)
@@ -162,6 +164,9 @@ class AuditReader:
         any_found = False
         for shape, text in found:
             any_found = True
+            if not text:
+                self.result.problems[_CUT_WITHIN] += 1
+                continue
             try:
                 entry = _with_fields_parsed(text)
             except msgspec.ValidationError as error:

@@ -55,6 +55,8 @@ _CODE_DIGITS = 3
 #: Of what was flattened one of these is there.
 _FLAT = (".auditID", "objectRef.resource")
 _DECODER = JSONDecoder()
+#: Stands in a document for what of its text was an event and is not whole.
+_CUT = object()
 #: What of a cell of CSV is within its quotes.
 _CELL = re.compile(r'(?:[^"]|"")*+')
 #: So many in text between events are no beginnings of one.
@@ -86,7 +88,8 @@ _RPC_TO_HTTP = {
 def unwrap(line: bytes) -> Iterator[tuple[str, bytes]]:
     """The audit events in a line or document, each with the name of the shape that held it.
 
-    Nothing comes out of a line that holds none; a line that is no JSON raises ValueError.
+    An empty one stands for those that are cut or damaged beside whole ones in a line. Nothing
+    comes out of a line that holds none; a line that is no JSON raises ValueError.
     """
     if is_bare(line):
         yield "audit", line
@@ -132,7 +135,7 @@ def _after_text(line: bytes) -> tuple[Any, str]:
             if start < 0:
                 break
         else:
-            if start == first or any(line.find(mark, start) >= 0 for mark in _BYTE_MARKS):
+            if start == first or not any(line.find(mark, 0, start) >= 0 for mark in _BYTE_MARKS):
                 return document, _prefix(line[:start])
             break  # it stands behind an event
     found = _amid_text(line)
@@ -146,17 +149,22 @@ def _amid_text(line: bytes) -> tuple[list[Any], str] | None:
     """
     text = line.decode(errors="replace")
     found: list[Any] = []
-    before, start, failed = "", text.find("{"), 0
+    before, start, failed, done = "", text.find("{"), 0, 0
+    rest = ""
     while start >= 0 and failed < _BRACES_MAX:
         event, end = _event_at(text, start)
         if event is None:
             failed += 1
         else:
             before = before if found else text[:start].strip(' "')
+            rest += text[done:start]
             found.append(event)
+            done = end
         start = text.find("{", end)
-    if not found or (start >= 0 and any(text.find(mark, start) >= 0 for mark in _MARKS)):
-        return None  # of one line all events are read, or none: then it is counted
+    if not found:
+        return None
+    if any(mark in rest + text[done:] for mark in _MARKS):
+        found.append(_CUT)
     return found, _prefix(before.encode()) if before else ""
 
 
@@ -191,7 +199,9 @@ def _prefix(text: bytes) -> str:
 def _events(value: Any, shape: str, depth: int) -> Iterator[tuple[str, bytes]]:
     if depth > _NESTED_MAX:
         return
-    if type(value) is dict:
+    if value is _CUT:
+        yield shape, b""
+    elif type(value) is dict:
         yield from _of_object(value, shape, depth)
     elif type(value) is list:
         if len(value) > _HEAD_BYTES and set(map(type, value)) == {int}:
