@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import time
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -92,3 +94,17 @@ def test_a_scheduler_that_does_not_answer_is_one_sentence(
     assert (status, out) == (2, "")
     assert err.startswith(f"tracekit: --scheduler {address}: no Dask scheduler answers there")
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("address", ["nowhere", "foo://h:1", "tls://127.0.0.1:9"])
+def test_what_is_no_address_is_one_sentence_at_once(
+    trace: Path, capsys: pytest.CaptureFixture[str], address: str
+) -> None:
+    """Half a minute and a traceback followed: a client that had not begun waited to be closed."""
+    began_s = time.monotonic()
+    status, out, err = run(capsys, "replay", str(trace), "--diff", "--scheduler", address)
+    gc.collect()
+    assert (status, out, capsys.readouterr().err) == (2, "", "")
+    assert err.startswith(f"tracekit: --scheduler {address}: no Dask scheduler answers there")
+    assert err.count("\n") == 1
+    assert time.monotonic() - began_s < 25

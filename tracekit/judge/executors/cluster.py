@@ -72,11 +72,15 @@ class Cluster:
                     dashboard_address=None,
                     silence_logs=logging.CRITICAL,
                 )
+        # Made in two steps, so that one that failed to begin can be told that it is over: else it
+        # waits half a minute for its scheduler when it is forgotten, and prints a traceback.
+        self._client: Client = distributed.Client.__new__(distributed.Client)
         try:
-            self._client: Client = distributed.Client(
+            self._client.__init__(  # type: ignore[misc]
                 self._cluster or address, timeout=_ANSWERS_S, set_as_default=False
             )
         except (OSError, ValueError, TypeError) as error:
+            self._client.status = "closed"
             self._end()
             raise UsageError(
                 f"--scheduler {address}: no Dask scheduler answers there ({error}); name it like "
