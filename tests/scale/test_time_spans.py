@@ -95,3 +95,20 @@ def test_a_last_row_that_comes_later_costs_no_more(
     spans = (3_600, 86_400, 30 * 86_400, 365 * 86_400)
     hour, *later = (steps_of(late_s, operations) for late_s in spans)
     assert max(later) < 1.1 * hour, (hour, later)
+
+
+@pytest.mark.parametrize(("late_s", "verdict"), [(1_800, "same"), (86_400, "unknowable")])
+def test_what_was_not_compared_is_not_called_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late_s: int, verdict: str
+) -> None:
+    """Of a CronJob of each minute that stands for a day only the first hour is compared here."""
+    monkeypatch.setattr(cron_proof, "TRIGGERS_MAX", 60)
+    log, trace = tmp_path / "watch.jsonl", tmp_path / "trace"
+    log.write_bytes(lines(1, "* * * * *", START_S + late_s))
+    assert run("import", "watch", str(log), "-o", str(trace))[0] == 0
+    asked = ("whatif", str(trace), "--set-cron", "concurrencyPolicy=Forbid", "-o", "json")
+    code, out, said = run(*asked)
+    assert code == 0, said
+    (answer,) = orjson.loads(out)["cronjobs"]
+    reason = None if verdict == "same" else "undecided"
+    assert (answer["verdict"], answer.get("reason")) == (verdict, reason)

@@ -188,7 +188,7 @@ def _hidden(record: RecordedCronJob, run_context: RunContext) -> str:
 def _answer(record: RecordedCronJob, proof: Proof) -> CronAnswer:
     found = CronAnswer(record.cron_job, record.course, "same", differences=tuple(proof.differences))
     if proof.lost:
-        return replace(found, verdict="unknowable", reason="record", why=proof.lost)
+        return replace(found, verdict="unknowable", reason=proof.reason, why=proof.lost)
     fork = proof.fork
     if fork is not None:
         why = f"from {fork.text} on, only a run of the model can tell"

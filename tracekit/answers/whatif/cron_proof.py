@@ -43,13 +43,22 @@ from tracekit.versions.constants import CRON_POLL_PERIOD_NS
 _SERVED_AFTER_NS: Final = 3 * NS_PER_S // 10
 #: Syncs that come back so close together come back at the same time.
 _SAME_REQUEUE_NS: Final = NS_PER_S
+#: In which order what is at one time is taken: what explained writes first.
+_WRITES, _ASKED, _BEYOND = range(3)
+_TOO_MANY: Final = (
+    f"it stood unchanged for more than {TRIGGERS_MAX:,} due times, and those after so many were "
+    "not compared"
+)
 
 
 class _Moment(NamedTuple):
-    """A sync that is taken twice: one that explained writes, or one that may have left none."""
+    """A sync that is taken twice: one that explained writes, or one that may have left none.
+
+    Or the time from which nothing is asked any more.
+    """
 
     at_ns: int
-    order: int  # of equal times, what explained writes comes first
+    order: int
     sync: CronExplanation | None
     rest: Rest | None
 
@@ -90,6 +99,8 @@ class CronKeyProof:
                 continue
             if moment.sync is not None:
                 self._step(proof, moment.sync)
+            elif moment.order == _BEYOND:
+                proof.lost, proof.reason = _TOO_MANY, "undecided"
             elif moment.rest is not None:
                 self._ask(proof, moment.rest, moment.at_ns)
         return self.proofs
@@ -135,13 +146,13 @@ class CronKeyProof:
 
     def _moments(self) -> Iterator[_Moment]:
         for sync in self.replay.syncs:
-            yield _Moment(sync.writes[0].recv_ns, 0, sync, None)
+            yield _Moment(sync.writes[0].recv_ns, _WRITES, sync, None)
         stands_ns = CRON_POLL_PERIOD_NS if self.ours.polls else 0
         for rest in rests(self.history, self.context.end_ns):
             until_ns = rest.until_ns - _SERVED_AFTER_NS - stands_ns
             opens = not rest.opens_with_list and not rest.schedule_changed
             if opens and rest.from_ns < until_ns:
-                yield _Moment(rest.from_ns, 1, None, rest)
+                yield _Moment(rest.from_ns, _ASKED, None, rest)
             theirs = self.change(rest.cron_job)
             at_ns: int | None = rest.from_ns
             for _ in range(TRIGGERS_MAX):
@@ -153,7 +164,10 @@ class CronKeyProof:
                 at_ns = min((slot for slot in slots if slot is not None), default=None)
                 if at_ns is None or at_ns >= until_ns:
                     break
-                yield _Moment(at_ns, 1, None, rest)
+                yield _Moment(at_ns, _ASKED, None, rest)
+            else:
+                assert at_ns is not None  # noqa: S101 - as above
+                yield _Moment(at_ns, _BEYOND, None, rest)
 
     # One sync, by both.
 

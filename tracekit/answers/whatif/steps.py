@@ -47,6 +47,8 @@ class Proof:
     differences: list[Difference] = field(default_factory=list)
     #: Why not every step could be followed; empty if it could.
     lost: str = ""
+    #: The same in a word: the record is to blame, or the bound of what is compared (undecided).
+    reason: str = "record"
 
     @property
     def fork(self) -> Difference | None:
