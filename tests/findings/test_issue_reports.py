@@ -91,6 +91,10 @@ ASKED = {
         (RETRIED, disrupted("EvictionByEvictionAPI"), second()),
         ("INFO TK450", "went on after a disruption: its pods were evicted (EvictionByEvictionAPI)",
          "each counts toward backoffLimit 6"), ("TK403",)),
+    "karpenter-provider-aws#6394": Asked(
+        (failed(), disrupted("DeletionByPodGC")),
+        ("WARNING TK403", "deleted by the pod garbage collector", "see who took the node away",
+         "karpenter.sh/do-not-disrupt"), ("requests and a priority",)),
     "a pod of a lost node, after its Job": Asked(
         (complete(), second(deletionTimestamp=at("09:11"), **FREE)),
         ("WARNING TK449", "a pod of it that was deleted does not go", "If n1 is gone for good",

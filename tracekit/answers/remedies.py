@@ -230,6 +230,16 @@ READMITTED: Final = (
     "Kubelets before 1.28.14, 1.29.9, 1.30.5, 1.31.1 and 1.32 refuse ended pods when they begin "
     "anew: upgrade the nodes."
 )
+#: With this reason the pod garbage collector marks a running pod whose Node object is gone, or out
+#: of service. Upstream: pkg/controller/podgc.
+BY_POD_GC: Final = "DeletionByPodGC"
+#: Upstream: the FAQ of cluster-autoscaler, the docs of Karpenter (Disruption).
+NODE_TAKEN: Final = (
+    "Let a podFailurePolicy ignore DisruptionTarget, and see who took the node away. An autoscaler "
+    "leaves it while a pod of it has the annotation "
+    'cluster-autoscaler.kubernetes.io/safe-to-evict: "false" (Karpenter: karpenter.sh/'
+    'do-not-disrupt: "true").'
+)
 DONE_AGAIN: Final = "The work is done; a retry does it again."
 
 

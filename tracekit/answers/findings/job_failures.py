@@ -29,8 +29,10 @@ from tracekit.answers.findings.refused_pods import REFUSED, refused_case, refuse
 from tracekit.answers.harm import FAILS
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.remedies import (
+    BY_POD_GC,
     DONE_AGAIN,
     MORE_MEMORY,
+    NODE_TAKEN,
     PROBE_ADVICE,
     READMITTED,
     of_exits,
@@ -574,7 +576,7 @@ def against_disruption(pods: list[Pod], *, never: bool) -> str | None:
         )
     marked = any(pod.last.true("DisruptionTarget") for pod in pods)
     if marked and never:
-        return None
+        return NODE_TAKEN if all(pod.disruption == BY_POD_GC for pod in pods) else None
     if marked:
         return (
             "Set restartPolicy Never with a podFailurePolicy that ignores DisruptionTarget (it "
