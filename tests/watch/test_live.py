@@ -159,7 +159,7 @@ def test_a_record_that_was_there_before_is_told_as_it_would_have_been(
             (finding.id, case.target.kind, case.target.name)
             for finding in findings_of(session)
             for case in finding.cases
-            if case.badness is not Severity.INFO and finding.rule.family is not Family.RECORD
+            if finding.severity is not Severity.INFO and finding.rule.family is not Family.RECORD
         }
     told = Counter((one.id, one.kind, one.name) for one in news)
     assert set(told) == wanted

@@ -216,22 +216,24 @@ class LiveJudge:
         return max(window.cut_ns(key) for window in (self._around, self._recent))
 
     def _findings(self, facts: Facts, certain_ns: int) -> Iterator[News]:
-        self._count_ticks(facts)
-        for finding in diagnose(facts):
-            if finding.rule.family in _NOT_LIVE or finding.rule is LEADER:
+        for case in self._warned_of(facts):
+            if case.rule.family in _NOT_LIVE or case.rule is LEADER:
                 continue
-            for case in finding.cases:
-                if case.from_ns <= certain_ns and self._is_whole(case):
-                    yield from self._case(case)
+            if case.from_ns <= certain_ns and self._is_whole(case):
+                yield from self._case(case)
 
     def _of_the_whole(self, facts: Facts) -> Iterator[News]:
-        """All that `tracekit diagnose` warns of, as severe as it says: by what follows, too."""
+        """All that `tracekit diagnose` warns of; divergences are told as verdicts."""
+        for case in self._warned_of(facts):
+            if case.rule.family is not Family.DIVERGENCE:
+                yield from self._case(case)
+
+    def _warned_of(self, facts: Facts) -> Iterator[Case]:
+        """What is worth telling, each as severe as `diagnose` says: by what follows, too."""
         self._count_ticks(facts)
         for finding in diagnose(facts):
-            if finding.rule.family is Family.DIVERGENCE or finding.severity is Severity.INFO:
-                continue
-            for case in finding.cases:
-                yield from self._case(replace(case, severity=finding.severity))
+            if finding.severity is not Severity.INFO:
+                yield from (replace(case, severity=finding.severity) for case in finding.cases)
 
     def _count_ticks(self, facts: Facts) -> None:
         for tick in facts.ticks:
@@ -240,9 +242,7 @@ class LiveJudge:
                 self.counts.missed_ticks += 1
 
     def _is_whole(self, case: Case) -> bool:
-        """Whether all is known that decides it, and it is worth telling."""
-        if case.badness is Severity.INFO:
-            return False
+        """Whether all is known that decides it."""
         key = (case.target.namespace, case.target.name)
         return case.target.kind != "Job" or case.from_ns >= self._cut_ns(key)
 
