@@ -8,6 +8,7 @@ import duckdb
 import pyarrow.compute as pc
 import pytest
 
+from tests.support.traces import ROOT
 from tracekit.base.kube.job_status import COUNTS, NAMES
 from tracekit.sql.catalog import View, examples, macros, parts_for, views
 from tracekit.sql.session import Session
@@ -46,6 +47,19 @@ def test_the_macros_answer(named_session: NamedSession) -> None:
     session.table("FROM active_at('2026-11-21 05:43:00')")
     session.table("FROM concurrency('t-indexed')")
     session.table("FROM timeline('t-indexed/plain')")
+
+
+@pytest.mark.parametrize("code", [1, 255, -1, -(2**63), 2**63 - 1])
+def test_what_failed_is_found_by_any_exit_code(code: int) -> None:
+    """Of those that ended at one time the higher code is told; a trace may say any number."""
+    text = (ROOT / "tracekit/sql/macros/base.sql").read_text(encoding="utf-8")
+    start = text.index("CREATE MACRO failing_exit")
+    one = "{{state: 'terminated', init: false, finished_ns: 1, exit_code: {}::BIGINT, signal: 0, reason: ''}}"
+    with duckdb.connect() as connection:
+        connection.execute(text[start : text.index(";", start)])
+        both = f"[{one.format(-2)}, {one.format(code)}]"
+        found = connection.execute(f"SELECT failing_exit({both}).exit_code").fetchone()
+    assert found == (max(-2, code),)
 
 
 def test_there_are_at_least_twenty_examples_and_three_macros() -> None:

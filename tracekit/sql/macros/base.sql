@@ -69,12 +69,13 @@ CREATE MACRO requested(spec, resource) AS (
 );
 
 -- Of the terminated regular containers that which ended with an error first, else one that ended
--- well: its exit code, signal and reason. What is killed afterwards is not what failed.
+-- well: its exit code, signal and reason. What is killed afterwards is not what failed. ~ turns the
+-- order of codes as - does, of the least number too.
 CREATE MACRO failing_exit(containers) AS (
   list_min(list_transform(
     list_filter(containers, lambda c: c.state = 'terminated' AND NOT coalesce(c.init, false)),
     lambda c: {'well': coalesce(c.exit_code, 0) = 0, 'at': coalesce(c.finished_ns, 0),
-               'less': -coalesce(c.exit_code, 0),
+               'less': ~coalesce(c.exit_code, 0),
                'exit_code': c.exit_code, 'signal': c.signal, 'reason': c.reason}
   ))
 );
@@ -86,7 +87,7 @@ CREATE MACRO failing_message(raw) AS (
                 lambda t: t IS NOT NULL),
     lambda t: {'well': coalesce(try_cast(t->>'$.exitCode' AS BIGINT), 0) = 0,
                'at': coalesce(t->>'$.finishedAt', ''),
-               'less': -coalesce(try_cast(t->>'$.exitCode' AS BIGINT), 0),
+               'less': ~coalesce(try_cast(t->>'$.exitCode' AS BIGINT), 0),
                'message': coalesce(t->>'$.message', '')}
   )).message, '')
 );
