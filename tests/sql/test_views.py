@@ -54,7 +54,7 @@ def test_what_failed_is_found_by_any_exit_code(code: int) -> None:
     """Of those that ended at one time the higher code is told; a trace may say any number."""
     text = (ROOT / "tracekit/sql/macros/base.sql").read_text(encoding="utf-8")
     start = text.index("CREATE MACRO failing_exit")
-    one = "{{state: 'terminated', init: false, finished_ns: 1, exit_code: {}::BIGINT, signal: 0, reason: ''}}"
+    one = "{{state: 'terminated', init: false, finished_ns: 1, exit_code: ({})::BIGINT, signal: 0, reason: ''}}"
     with duckdb.connect() as connection:
         connection.execute(text[start : text.index(";", start)])
         both = f"[{one.format(-2)}, {one.format(code)}]"
