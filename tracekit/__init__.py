@@ -46,7 +46,7 @@ __all__ = [
 def open(  # noqa: A001 - `tracekit.open` reads as it is meant
     path: str | Path,
     *,
-    controller_flags: Sequence[str] | None = None,
+    controller_flags: str | Sequence[str] | None = None,
     clock_offset: float | None = None,
 ) -> Trace:
     """Open a trace: see `tracekit.api.Trace`."""

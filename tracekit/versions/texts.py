@@ -12,7 +12,7 @@ from tracekit.base.cron.zones import UnknownZoneError, Zone, load_zone
 from tracekit.base.errors import UsageError
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.trace.format.model import CLOCK_OFFSET_MAX_NS
-from tracekit.versions.throttle import is_number, throttle_values
+from tracekit.versions.throttle import throttle_values
 
 #: How a flag begins, in pflag's grammar: -v, --name, --name=value.
 _FLAG = re.compile(r"--?[A-Za-z]")
@@ -76,15 +76,18 @@ def parse_controller_flags(given: str | Sequence[str]) -> tuple[str, ...]:
     flag: str | None = None
     for word in words[begin:]:
         is_flag = _FLAG.match(word) is not None
-        if flag is not None and not is_flag:
-            flag = None  # its value
-        elif is_flag:
+        if is_flag:
             flag = None if "=" in word else word
-        else:
+        elif flag is not None:
+            flag = None  # its value
+        elif word:  # what a variable left empty is no argument
             raise UsageError(f"{word!r} is no controller flag: write them like --kube-api-qps=100")
-    for word, value in throttle_values(words):
-        if not is_number(value):
-            raise UsageError(f"{word!r} has no number: write it like --kube-api-qps=100")
+    for word, _, number in throttle_values(words):
+        if number is None:
+            raise UsageError(
+                f"{word!r} has no number that it takes: write it like --kube-api-qps=100 or "
+                "--kube-api-burst=150"
+            )
     return words
 
 

@@ -7,6 +7,7 @@ too. Upstream: cmd/kube-controller-manager/app/options, --kube-api-qps, --kube-a
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
@@ -17,7 +18,35 @@ from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.versions.constants import Constants
 
 _DEFAULTS: Final = Constants()
-_FLAGS: Final = {"kube-api-qps": "qps", "kube-api-burst": "burst"}
+_NUMBER = re.compile(r"[\w.+-]+", re.ASCII)
+#: An octal number of C, as Go's base 0 takes it: Python wants the letter.
+_OCTAL = re.compile(r"\A([+-]?)0(?=[0-9_])")
+
+
+def _float_of(text: str) -> float | None:
+    """A number as Go's strconv.ParseFloat takes one, but for infinities and NaN."""
+    hexadecimal = "x" in text.lower()
+    if not _NUMBER.fullmatch(text) or (hexadecimal and "p" not in text.lower()):
+        return None
+    try:
+        number = float.fromhex(text) if hexadecimal else float(text)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _int_of(text: str) -> float | None:
+    """A number as Go's strconv.ParseInt takes one in base 0: 150, 0x96, 0226."""
+    if not _NUMBER.fullmatch(text):
+        return None
+    try:
+        return int(_OCTAL.sub(r"\g<1>0o", text), 0)
+    except ValueError:
+        return None
+
+
+#: What sets the bucket, and how pflag reads it. `_` for `-` is taken, too (component-base/cli).
+_FLAGS: Final = {"kube-api-qps": ("qps", _float_of), "kube-api-burst": ("burst", _int_of)}
 
 
 class Throttle(Struct, frozen=True):
@@ -40,28 +69,20 @@ class Throttle(Struct, frozen=True):
 DEFAULT_THROTTLE: Final = Throttle()
 
 
-def throttle_values(flags: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The words of a command line that set the bucket, each with its value as it stands there."""
+def throttle_values(flags: Sequence[str]) -> Iterator[tuple[str, str, float | None]]:
+    """The words of a command line that set the bucket, each with what it sets, and to what.
+
+    None: there stands no number that such a flag takes.
+    """
     for word, following in pairwise([*flags, ""]):
         name, given, value = word.lstrip("-").partition("=")
+        name = name.replace("_", "-")
         if name in _FLAGS and word.startswith("-"):
-            yield word, value if given else following
-
-
-def is_number(value: str) -> bool:
-    """Whether it is a number as Go's flags take one: no infinity, and something."""
-    try:
-        return math.isfinite(float(value))
-    except ValueError:
-        return False
+            field, number_of = _FLAGS[name]
+            yield word, field, number_of(value if given else following)
 
 
 def throttle_of(flags: Sequence[str]) -> Throttle:
     """What a command line says; the defaults for what it leaves out, or what is no number."""
-    return Throttle(
-        **{
-            _FLAGS[word.lstrip("-").partition("=")[0]]: float(value)
-            for word, value in throttle_values(flags)
-            if is_number(value)
-        }
-    )
+    found = throttle_values(flags)
+    return Throttle(**{field: number for _, field, number in found if number is not None})

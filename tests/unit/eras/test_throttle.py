@@ -20,6 +20,10 @@ from tracekit.versions.throttle import DEFAULT_THROTTLE, Throttle, throttle_of
         (("kube-controller-manager", "--kube-api-qps", "2.5", "--v=2"), Throttle(2.5, 30)),
         (("--kube-api-qps=many", "--kube-api-burst"), DEFAULT_THROTTLE),
         (("--kube-api-qps=nan", "kube-api-burst=7"), DEFAULT_THROTTLE),
+        (("--kube_api_qps=1e2", "--kube_api_burst", "0x96"), Throttle(100, 150)),
+        (("--kube-api-qps=0x1p3", "--kube-api-burst=0226"), Throttle(8, 150)),
+        (("--kube-api-qps=0x10", "--kube-api-burst=1e3"), DEFAULT_THROTTLE),
+        ((" --kube-api-qps=1", "--kube-api-burst= 7"), DEFAULT_THROTTLE),
         (ManagerFlags(100, 200, 3).written, Throttle(100, 200)),
     ],
 )
@@ -46,9 +50,13 @@ def test_a_command_line_is_taken_as_it_is_pasted() -> None:
     assert parse_controller_flags(words) == words
     assert parse_controller_flags("-v=2 --a='b c'") == ("-v=2", "--a=b c")
     assert parse_controller_flags("") == ()
+    given = "--a=1 '' --kube_api_burst=0x96 --kube-api-qps 1e2"
+    assert parse_controller_flags(given)[1:3] == ("", "--kube_api_burst=0x96")
 
 
-@pytest.mark.parametrize("words", [["nan"], ["--"], ["--a", "b", "c"], ["--kube-api-qps", "x"]])
+@pytest.mark.parametrize(
+    "words", [["nan"], ["--"], ["--a", "b", "c"], ["--kube-api-qps", "x"], ["--kube_api_burst=1.5"]]
+)
 def test_what_is_no_flag_is_refused_in_python_too(words: list[str]) -> None:
     with pytest.raises(UsageError, match=r"write (it|them) like --kube-api-qps=100"):
         Trace("nowhere", controller_flags=words)
