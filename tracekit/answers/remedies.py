@@ -230,8 +230,8 @@ READMITTED: Final = (
     "Kubelets before 1.28.14, 1.29.9, 1.30.5, 1.31.1 and 1.32 refuse ended pods when they begin "
     "anew: upgrade the nodes."
 )
-#: With this reason the pod garbage collector marks a running pod whose Node object is gone, or out
-#: of service. Upstream: pkg/controller/podgc.
+#: With this reason the pod garbage collector marks a running pod whose Node object is gone; where a
+#: node is out of service it sets no condition. Upstream: pkg/controller/podgc.
 BY_POD_GC: Final = "DeletionByPodGC"
 #: Upstream: the FAQ of cluster-autoscaler, the docs of Karpenter (Disruption).
 NODE_TAKEN: Final = (
