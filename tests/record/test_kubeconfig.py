@@ -149,6 +149,10 @@ def test_a_plugin_that_fails_is_named(tmp_path: Path) -> None:
     [
         ("echo hello", "it printed no ExecCredential"),
         ("""echo '{"status": {}}'""", "it answers in another apiVersion than "),
+        (
+            'echo \'{"apiVersion": "client.authentication.k8s.io/v1", "status": {"token": {}}}\'',
+            "its ExecCredential has a value of another type than text",
+        ),
     ],
 )
 def test_why_an_answer_is_none_is_said(tmp_path: Path, body: str, why: str) -> None:
@@ -274,6 +278,25 @@ def test_https_in_capitals_is_https(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("http://a", "HTTPS://a"))
     options = ConnectOptions(kubeconfig=str(path), insecure_skip_tls_verify=True)
     assert not Connection(options).verifies_server
+
+
+def test_a_query_of_the_servers_address_is_dropped(tmp_path: Path) -> None:
+    """As client-go does; a token stands there in some, and the address is printed and kept."""
+    path = _write(tmp_path / "config")
+    text = path.read_text().replace("http://a.example:1", "http://u:p?w@a.example:1/x?token=t#f")
+    path.write_text(text)
+    connection = Connection(ConnectOptions(kubeconfig=str(path)))
+    assert connection.host == "http://u:p?w@a.example:1/x"
+    assert connection.shown_host == "http://a.example:1/x"
+
+
+def test_a_socks_proxy_is_one_sentence(tmp_path: Path) -> None:
+    path = _write(tmp_path / "config")
+    proxied = "server: http://a.example:1\n    proxy-url: socks5://u:secret@b.example:1"
+    path.write_text(path.read_text().replace("server: http://a.example:1", proxied))
+    with pytest.raises(ClusterError, match=r"is behind a SOCKS proxy .*; name an http") as refused:
+        Connection(ConnectOptions(kubeconfig=str(path)))
+    assert "secret" not in str(refused.value)
 
 
 def test_nothing_configured(tmp_path: Path) -> None:

@@ -161,3 +161,13 @@ def test_credentials_in_a_url_are_refused_and_not_repeated() -> None:
     with pytest.raises(UsageError) as caught:
         Webhook("https://me:hunter2@hooks.example/x")
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("proxy", ["socks5://me:hunter2@p.example:1", "me:hunter2@[::1"])
+def test_a_proxy_that_cannot_be_used_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, proxy: str
+) -> None:
+    monkeypatch.setenv("http_proxy", proxy)
+    with pytest.raises(UsageError, match="http_proxy") as caught:
+        Webhook("http://hooks.example/x")
+    assert "hunter2" not in str(caught.value)

@@ -69,5 +69,12 @@ def _pool_for(url: SplitResult) -> urllib3.PoolManager:
     """A pool that takes the environment's proxy, as other programs do."""
     proxy = getproxies().get(url.scheme)
     if proxy and not proxy_bypass(url.hostname or ""):
-        return urllib3.ProxyManager(proxy if "//" in proxy else f"http://{proxy}")
+        try:
+            return urllib3.ProxyManager(proxy if "//" in proxy else f"http://{proxy}")
+        except (HTTPError, ValueError):
+            # Not the address itself: a password may stand in it.
+            raise UsageError(
+                f"--webhook: the environment's proxy ({url.scheme}_proxy) is none that begins with "
+                "http:// or https://; name one, or set no_proxy"
+            ) from None
     return urllib3.PoolManager()

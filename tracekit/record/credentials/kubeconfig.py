@@ -36,6 +36,7 @@ from tracekit.record.credentials.withheld import (
     is_usable_header,
     kubeconfig_credentials,
     url_credentials,
+    without_query,
     without_userinfo,
 )
 from tracekit.record.failures import CredentialsFailed
@@ -86,6 +87,12 @@ class Connection:
         # must hold every stream at once, or urllib3 would throw connections away.
         configuration = loaded.configuration
         configuration.connection_pool_maxsize = _POOL_CONNECTIONS
+        # The package imports for it what may not be installed, and connects without a deadline.
+        if str(configuration.proxy or "").lower().startswith("socks"):
+            raise ClusterError(
+                f"{loaded.source} is behind a SOCKS proxy (proxy-url or the environment's), which "
+                "is not spoken here; name an http:// or https:// proxy."
+            )
         try:
             self.pool: urllib3.PoolManager = bound(RESTClientObject(configuration).pool_manager)
         except (OSError, ValueError, urllib3.exceptions.HTTPError) as error:
@@ -97,8 +104,12 @@ class Connection:
 
     @property
     def host(self) -> str:
-        """Base address of the API server, without a trailing slash."""
-        return str(self._loaded.configuration.host).rstrip("/")
+        """Base address of the API server, without a trailing slash.
+
+        Without a query and a fragment, which client-go drops (`rest.NewRESTClient`), and in which
+        a credential may stand.
+        """
+        return without_query(str(self._loaded.configuration.host)).rstrip("/")
 
     @property
     def shown_host(self) -> str:

@@ -25,6 +25,8 @@ DEADLINE_S: Final = 60.0
 #: Without a terminal nobody logs in, and a recorder that renews its credentials must go on.
 UNATTENDED_DEADLINE_S: Final = 30.0
 _failures = threading.local()
+#: Fields of an ExecCredential's status (client-go pkg/apis/clientauthentication/v1/types.go).
+_TEXTS: Final = ("token", "clientCertificateData", "clientKeyData", "expirationTimestamp")
 _CLUSTER_EXTENSION: Final = "client.authentication.k8s.io/exec"
 
 
@@ -61,7 +63,10 @@ class ExecPlugin(ExecProvider):
             raise _refused("it printed no ExecCredential")
         if credential.get("apiVersion") != self.api_version:
             raise _refused(f"it answers in another apiVersion than {self.api_version}")
-        return dict(credential["status"])
+        status = dict(credential["status"])
+        if any(not isinstance(status.get(name), str | None) for name in _TEXTS):
+            raise _refused("its ExecCredential has a value of another type than text")
+        return status
 
     def _cluster_info(self) -> dict[str, Any]:
         if not self.cluster:

@@ -40,6 +40,7 @@ _HEADER_VALUE = re.compile(r"[\x21-\x7e]+(?: [\x21-\x7e]+)*")
 #: (net/http DefaultMaxHeaderBytes). Each is looked for in every text, in all its spellings.
 HEADER_CHARS_MAX: Final = 1 << 16
 _SCHEME = re.compile(r"[^/@]*:?//")
+_BEGINS_QUERY = re.compile(r"[?#]")
 _ENDS_AUTHORITY = re.compile(r"[/?#]")
 _HOST_PORT = re.compile(r"(?:\[[^\]]*\]|[^:]*)(?::[0-9]*)?")
 
@@ -197,6 +198,12 @@ def without_userinfo(url: str) -> str:
     """Give a URL without the user and password in it."""
     scheme, _, rest = _split_url(url)
     return scheme + rest
+
+
+def without_query(url: str) -> str:
+    """Give a URL without what follows its path."""
+    rest = _split_url(url)[2]
+    return url[: len(url) - len(rest)] + _BEGINS_QUERY.split(rest, maxsplit=1)[0]
 
 
 def _split_url(url: str) -> tuple[str, str, str]:
