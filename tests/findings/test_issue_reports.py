@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from tests.findings.test_public_reports import (
     job,
     pod,
 )
+from tracekit.answers.endings import refused_when
 from tracekit.answers.trace_model import Facts
 from tracekit.sql.diagnosed import facts_from
 from tracekit.sql.session import Session
@@ -99,6 +101,12 @@ ASKED = {
         (complete(), second(deletionTimestamp=at("09:11"), **FREE)),
         ("WARNING TK449", "a pod of it that was deleted does not go", "If n1 is gone for good",
          "should be gone since 2026-05-04 09:11:00Z"), ()),
+    "a count beside a pod that is being deleted": Asked(
+        (complete(1), second(deletionTimestamp=at("10:00"), **FREE)), (), ("no pod of it",)),
+    "retried, with a limit for each index": Asked(
+        (job({"completionMode": "Indexed", "backoffLimitPerIndex": 1}, {"failed": 1}),
+         disrupted("EvictionByEvictionAPI"), second()),
+        ("INFO TK450",), ("counts toward backoffLimit",)),
     "a finalizer of somebody else, after its Job": Asked(
         (complete(), pod("Succeeded", DONE, meta={
             "deletionTimestamp": at("09:11"), "finalizers": ["example.com/lock"]})),
@@ -128,3 +136,10 @@ def test_of_pods_that_nobody_looked_at_nothing_is_said(tmp_path: Path) -> None:
         (counting(failed(), 1),), ("whether one runs is not known", "kubectl get pods -n app-0"))}  # fmt: skip
     facts = facts_from(Session([imported(alone, tmp_path, LOOK)]))
     check_first_screen(alone, "Jobs alone", facts)
+
+
+def test_of_a_refused_pod_that_ran_it_is_not_said_that_no_container_did() -> None:
+    """The refusal took the statuses of its containers away; the record saw it Running."""
+    last = SimpleNamespace(row={"containers": []})
+    for ran, said in ((True, "pods that run"), (False, "no container ran")):
+        assert said in refused_when([SimpleNamespace(last=last, exit=None, ran_at_all=ran)])  # type: ignore[list-item]

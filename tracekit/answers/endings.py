@@ -83,7 +83,7 @@ def refused_when(pods: list[Pod]) -> str:
         return (
             "its containers had ended with exit code 0 before the kubelet, begun anew, refused it"
         )
-    ran = any(pod.exit is not None for pod in pods)
+    ran = any(pod.exit is not None or pod.ran_at_all for pod in pods)
     return "the kubelet refused the pod: " + (
         "it does so with pods that run when it begins anew" if ran else "no container ran"
     )

@@ -39,11 +39,16 @@ def left_running(facts: Facts, job: Job) -> Iterator[Case]:
     live = [pod for pod in job.pods if pod.last.is_live_pod_of(job.uid)]
     if live and as_of_ns - ended_ns >= _LEFT_NS:
         yield _case_of_pods(job, ended, ended_ns, as_of_ns, live)
-    elif not live and (active := job.last.number("active")):
+    elif not any(_is_there(pod) for pod in job.pods) and (active := job.last.number("active")):
         yield _case_of_count(facts, job, ended, ended_ns, as_of_ns, active)
     overdue = [pod for pod in job.pods if _is_overdue(pod, as_of_ns)]
     if overdue:
         yield _case_of_overdue(job, ended, as_of_ns, overdue)
+
+
+def _is_there(pod: Pod) -> bool:
+    """Whether it has not ended, also while it is being deleted."""
+    return pod.end is None and not pod.last.gone
 
 
 def _is_overdue(pod: Pod, as_of_ns: int) -> bool:

@@ -49,6 +49,8 @@ def _left(facts: Facts) -> Iterator[Case]:
         listed = facts.coverage.sees("jobs", pod.namespace)
         if not listed or as_of_ns - pod.created_ns < _MISSED_NS:
             continue
+        if facts.as_of(pod.namespace, "pods") < facts.as_of(pod.namespace, "jobs"):
+            continue  # its Job may have gone, and the pod with it, after the pods were looked at
         ended = pod.phase in ("Succeeded", "Failed")
         yield Case(
             OUTLIVED,

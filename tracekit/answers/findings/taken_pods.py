@@ -98,8 +98,10 @@ def _claim(ending: Ending, *, succeeded: bool) -> str:
 def _counts(job: Job, *, succeeded: bool) -> str:
     if job.ended_ns is not None and succeeded:
         return f"; the Job is Complete all the same ({job.last.number('succeeded')} succeeded)"
-    policy = job.spec.get("podFailurePolicy")
-    return "" if policy else f"; each counts toward backoffLimit {job.spec.get('backoffLimit', 6)}"
+    # An index has a limit of its own, and a policy decides what counts.
+    if job.spec.get("podFailurePolicy") or "backoffLimitPerIndex" in job.spec:
+        return ""
+    return f"; each counts toward backoffLimit {job.spec.get('backoffLimit', 6)}"
 
 
 def _todo(job: Job, pods: list[Pod], ending: Ending, *, succeeded: bool) -> str | None:
