@@ -107,6 +107,29 @@ def how_disrupted(ending: Ending) -> str:
     return f"{_DISRUPTED_BY.get(ending.reason, 'its pods were evicted')} ({ending.reason})"
 
 
+def pod_spec(job: Job) -> Mapping[str, Any]:
+    """The spec of the pods that its template makes."""
+    found = (job.spec.get("template") or {}).get("spec")
+    return found if isinstance(found, Mapping) else {}
+
+
+def has_live_pod(job: Job) -> bool:
+    """Whether a pod of it has not ended and is not being deleted."""
+    return any(pod.end is None and pod.deletion_ns is None for pod in job.pods)
+
+
+def went_on(job: Job) -> bool:
+    """Whether it did not fail, and is Complete or has a pod that lives, whatever pods it lost."""
+    return job.failure is None and (job.ended_ns is not None or has_live_pod(job))
+
+
+def toward_limit(job: Job) -> str:
+    """What is added about lost pods of a Job: an index has a limit of its own, a policy decides."""
+    if job.spec.get("podFailurePolicy") or "backoffLimitPerIndex" in job.spec:
+        return ""
+    return f"; each counts toward backoffLimit {job.spec.get('backoffLimit', 6)}"
+
+
 def let_go(pod: Pod) -> bool:
     """Whether the tracking finalizer was taken off while the pod ran: it counts for nothing then.
 

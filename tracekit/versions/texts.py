@@ -72,9 +72,9 @@ def parse_controller_flags(given: str | Sequence[str]) -> tuple[str, ...]:
         raise UsageError(
             f"the controller flags cannot be split into words ({error}): check the quotes"
         ) from error
-    begin = bool(words) and words[0].rpartition("/")[2] == "kube-controller-manager"
+    named = words[:1] and words[0].rpartition("/")[2] == "kube-controller-manager"
     flag: str | None = None
-    for word in words[begin:]:
+    for word in words[1:] if named else words:
         is_flag = _FLAG.match(word) is not None
         if is_flag:
             flag = None if "=" in word else word

@@ -20,6 +20,7 @@ from tracekit.answers.endings import (
     let_go,
     memory_limit,
     native_sidecars,
+    pod_spec,
     refused_when,
 )
 from tracekit.answers.findings.cut_short import deleted_before, deleted_by
@@ -507,7 +508,7 @@ _TEMPLATE = (
 
 def _todo(job: Job, rule: Rule, pods: list[Pod]) -> str | None:
     """Advice by the spec and the pods at hand; None: the rule's own."""
-    spec = (job.spec.get("template") or {}).get("spec") or {}
+    spec = pod_spec(job)
     never = spec.get("restartPolicy") == "Never"
     if rule in (EXITED, SAME_EXIT):
         return _after_exits(job, rule, pods, never=never)

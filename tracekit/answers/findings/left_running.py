@@ -107,7 +107,7 @@ def _case_of_pods(
         LEFT_RUNNING,
         job.target,
         f"is {ended['type']}, and {'a pod' if len(live) == 1 else 'pods'} of it "
-        f"{'has' if len(live) == 1 else 'have'} not ended",
+        f"{agreed('has', names)} not ended",
         ended_ns,
         as_of_ns,
         f"{ended['type']} since {clock(ended_ns)}; {where}, created at {clock(first.created_ns)} "

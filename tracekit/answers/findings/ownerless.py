@@ -13,9 +13,9 @@ from tracekit.base.kube.timestamps import NS_PER_S
 
 #: So long after its deletion a pod is held. A choice: the controller takes the finalizer off within
 #: seconds, and comes back to what it did not reach within minutes.
-HELD_NS = 300 * NS_PER_S
-#: So old a pod is when its Job is missed. A choice: two lists that were printed one after the other
-#: differ by less.
+_HELD_NS = 300 * NS_PER_S
+#: So old a pod is when its Job is missed. A choice: above what a server's clock and the time of a
+#: file differ by, and what the garbage collector takes.
 _MISSED_NS = 60 * NS_PER_S
 
 OUTLIVED = Rule(
@@ -37,13 +37,20 @@ def ownerless(facts: Facts) -> Iterator[Case]:
     yield from _left(facts)
 
 
-def _left(facts: Facts) -> Iterator[Case]:
-    """Pods that nobody has asked to go: the garbage collector deletes those of an absent owner."""
+def _strays(facts: Facts) -> Iterator[tuple[Pod, str]]:
+    """Pods whose owner is no Job of the record, with that owner's name."""
     names = {(job.namespace, job.name) for job in facts.jobs}
     for pod in facts.strays:
-        row, owner = pod.last.row, str(pod.last.row["owner_name"] or "")
-        gone = pod.last.gone or row["deleted_ns"] is not None
-        if gone or row["owner_kind"] != "Job" or (pod.namespace, owner) in names:
+        owner = str(pod.last.row["owner_name"] or "")
+        if (pod.namespace, owner) not in names:
+            yield pod, owner
+
+
+def _left(facts: Facts) -> Iterator[Case]:
+    """Pods that nobody has asked to go: the garbage collector deletes those of an absent owner."""
+    for pod, owner in _strays(facts):
+        row = pod.last.row
+        if pod.last.gone or row["deleted_ns"] is not None or row["owner_kind"] != "Job":
             continue
         as_of_ns = facts.as_of(pod.namespace, "jobs", "pods")
         listed = facts.coverage.sees("jobs", pod.namespace)
@@ -82,16 +89,14 @@ def _lists_jobs_of(facts: Facts, pod: Pod) -> bool:
 
 def _held(facts: Facts) -> Iterator[Case]:
     """Ended pods with the tracking finalizer whose Job is not in a record that lists Jobs."""
-    names = {(job.namespace, job.name) for job in facts.jobs}
-    for pod in facts.strays:
+    for pod, owner in _strays(facts):
         deleted_ns = pod.last.row["deleted_ns"]
         ended = pod.phase in ("Succeeded", "Failed")
-        owner = str(pod.last.row["owner_name"] or "")
         held = TRACKING in pod.last.finalizers and not pod.last.gone
-        if not (ended and held and deleted_ns) or (pod.namespace, owner) in names:
+        if not (ended and held and deleted_ns):
             continue
         since_ns, as_of_ns = int(deleted_ns), facts.as_of(pod.namespace, "pods")
-        if as_of_ns - since_ns < HELD_NS or not _lists_jobs_of(facts, pod):
+        if as_of_ns - since_ns < _HELD_NS or not _lists_jobs_of(facts, pod):
             continue
         yield Case(
             FINALIZER_LEFT, Target("Pod", pod.namespace, pod.name, pod.uid),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
+from tracekit.answers.endings import pod_spec, toward_limit, went_on
 from tracekit.answers.evidence import Preemptor
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.trace_model import Facts, Job, Pod
@@ -30,15 +31,11 @@ PREEMPTED = Rule(
 def preempted(facts: Facts, job: Job) -> Iterator[Case]:
     """The case, if the Job is one; why a Job failed or has no pod is told elsewhere."""
     pods = [pod for pod in job.pods if pod.disruption in PREEMPTIONS]
-    goes_on = any(pod.end is None and pod.deletion_ns is None for pod in job.pods)
-    if not pods or job.failure is not None or not (goes_on or job.ended_ns is not None):
+    if not pods or not went_on(job):
         return
     since_ns = min(map(_since_ns, pods))
-    spec: Mapping[str, Any] = (job.spec.get("template") or {}).get("spec") or {}
+    spec = pod_spec(job)
     policy = job.spec.get("podFailurePolicy")
-    counts = (
-        "" if policy else f"; each counts toward backoffLimit {job.spec.get('backoffLimit', 6)}"
-    )
     priority = spec.get("priorityClassName") or "none"
     by = _reported(facts, pods)
     who = None if by is None else _preemptor(facts, by)
@@ -51,7 +48,7 @@ def preempted(facts: Facts, job: Job) -> Iterator[Case]:
         f"{named([pod.name for pod in pods])} ({pods[0].disruption}, {clock(since_ns)})"
         + (f"; Event: {shortened(by)}" if by else "; the record does not tell to which")
         + (f" (that is {_of(who)})" if who else "")
-        + f"; its priorityClassName: {priority}{counts}",
+        + f"; its priorityClassName: {priority}{toward_limit(job)}",
         job.cronjob,
         evidence={
             "pods": [pod.name for pod in pods],

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
-from tracekit.answers.endings import containers_of
+from tracekit.answers.endings import containers_of, pod_spec
 from tracekit.answers.harm import FAILS_OR_HOLDS
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.remedies import of_pull
@@ -117,7 +116,7 @@ def _image_of(job: Job, pod: Pod, container: str) -> str | None:
 
     What is injected into the pod stands in no template.
     """
-    template: Mapping[str, Any] = (job.spec.get("template") or {}).get("spec") or {}
+    template = pod_spec(job)
     named = containers_of(template)
     mine = [
         c.get("image") for c in (*containers_of(pod.last.spec), *named)

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from tracekit.answers.endings import Cause, Ending, ending_of, had_succeeded, how_disrupted
+from tracekit.answers.endings import (
+    Cause,
+    Ending,
+    ending_of,
+    had_succeeded,
+    how_disrupted,
+    pod_spec,
+    toward_limit,
+    went_on,
+)
 from tracekit.answers.findings.evictors import taken_by
 from tracekit.answers.findings.job_failures import EVICTED, against_disruption
 from tracekit.answers.findings.preempted import PREEMPTIONS
@@ -31,8 +40,7 @@ _BY_OTHERS: Final = (Cause.REFUSED_BY_KUBELET, Cause.NODE_SHUTDOWN, Cause.DISRUP
 
 def taken_pods(facts: Facts, job: Job) -> Iterator[Case]:
     """A case for each cause; why a Job failed or has no pod is told elsewhere."""
-    goes_on = any(pod.end is None and pod.deletion_ns is None for pod in job.pods)
-    if job.failure is not None or not (goes_on or job.ended_ns is not None):
+    if not went_on(job):
         return
     found: dict[tuple[Cause, str, bool], list[tuple[Pod, Ending]]] = {}
     for pod in job.pods:
@@ -98,10 +106,7 @@ def _claim(ending: Ending, *, succeeded: bool) -> str:
 def _counts(job: Job, *, succeeded: bool) -> str:
     if job.ended_ns is not None and succeeded:
         return f"; the Job is Complete all the same ({job.last.number('succeeded')} succeeded)"
-    # An index has a limit of its own, and a policy decides what counts.
-    if job.spec.get("podFailurePolicy") or "backoffLimitPerIndex" in job.spec:
-        return ""
-    return f"; each counts toward backoffLimit {job.spec.get('backoffLimit', 6)}"
+    return toward_limit(job)
 
 
 def _todo(job: Job, pods: list[Pod], ending: Ending, *, succeeded: bool) -> str | None:
@@ -111,5 +116,4 @@ def _todo(job: Job, pods: list[Pod], ending: Ending, *, succeeded: bool) -> str 
         return of_refusal(ending.reason, ending.message)
     if job.spec.get("podFailurePolicy"):
         return _BY_POLICY
-    never = ((job.spec.get("template") or {}).get("spec") or {}).get("restartPolicy") == "Never"
-    return against_disruption(pods, never=never)
+    return against_disruption(pods, never=pod_spec(job).get("restartPolicy") == "Never")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tracekit.answers.endings import has_live_pod
 from tracekit.answers.findings.controllers import BACKLOG, WAIT_NS, Spells
 from tracekit.answers.harm import HOLDS
 from tracekit.answers.model import Case, Rule, Severity
@@ -138,7 +139,7 @@ def behind(spells: Spells, from_ns: int, until_ns: int) -> bool:
 
 def waits_for_its_turn(facts: Facts, job: Job, spells: Spells) -> Case | None:
     """A Job none of whose pods lives, with ended ones that its controller has not come to count."""
-    if any(pod.end is None and pod.deletion_ns is None for pod in job.pods):
+    if has_live_pod(job):
         return None
     as_of_ns = facts.as_of(job.namespace, "jobs", "pods")
     found = uncounted(facts, job, as_of_ns, for_ns=WAIT_NS)

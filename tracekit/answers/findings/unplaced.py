@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
+from tracekit.answers.endings import pod_spec
 from tracekit.answers.trace_model import Facts, Job, Pod
 from tracekit.answers.words import shortened
 
 
 def claims(facts: Facts, job: Job, pod: Pod) -> str:
     """What Events say of the claims that a pod which no node takes waits for."""
-    spec = pod.last.spec if pod.last.spec.get("volumes") else _pod_spec(job)
+    spec = pod.last.spec if pod.last.spec.get("volumes") else pod_spec(job)
     for volume in spec.get("volumes") or ():
         named = (volume.get("persistentVolumeClaim") or {}).get("claimName")
         said = facts.claim_events.get((job.namespace, str(named)), ())
@@ -19,11 +17,6 @@ def claims(facts: Facts, job: Job, pod: Pod) -> str:
             row = said[-1].row
             return f"; claim {named}: {row['reason']}: {shortened(str(row['message'] or ''))}"
     return ""
-
-
-def _pod_spec(job: Job) -> Mapping[str, Any]:
-    found = (job.spec.get("template") or {}).get("spec")
-    return found if isinstance(found, Mapping) else {}
 
 
 #: Karpenter's words of a FailedScheduling of its own (its pkg/controllers/provisioning/scheduling).

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tracekit.answers.endings import pod_spec
 from tracekit.answers.harm import NO_HARM
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.trace_model import Facts, Job, Pod
@@ -42,7 +43,7 @@ def vanished(facts: Facts, job: Job, failed_by: Rule | None) -> Iterator[Case]:
     over_ns = max(end.at_ns, *gone_ns)
     if any(_was_left(pod, over_ns) for pod in job.pods if pod not in deleted):
         return
-    policy = ((job.spec.get("template") or {}).get("spec") or {}).get("restartPolicy")
+    policy = pod_spec(job).get("restartPolicy")
     yield Case(
         VANISHED,
         job.target,

@@ -251,7 +251,7 @@ class Prover:
     def _answer(self, record: RecordedJob, proof: JobProof, history: History) -> JobAnswer:
         answer = JobAnswer(record.job, record.course, "same", differences=tuple(proof.differences))
         if proof.lost:
-            return _undecided(answer, "unknowable", "record", proof.lost)
+            return _undecided(answer, "unknowable", proof.reason, proof.lost)
         hidden = _hidden(record, self.run_context)
         if hidden:
             return _undecided(answer, "unknowable", "gap", hidden)

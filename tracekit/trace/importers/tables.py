@@ -16,8 +16,7 @@ _CELL_BYTES_MAX = 64 * 1024 * 1024
 _BETWEEN = (",", ";", "\t")
 _NAMES = re.compile(rb"[\w@.\[\]()\"; \t-]+\r?")
 _ROWS_LOOKED_AT = 50
-#: What a table has at least; a line with a comma is none.
-_ROWS_MIN = 1
+#: So many a table has at least.
 _COLUMNS_MIN = 2
 
 
@@ -54,12 +53,9 @@ def is_table(head: bytes) -> bool:
     """Whether text begins as a table whose rows have as many cells as there are names."""
     first = head[: head.find(b"\n")].decode(errors="replace") if b"\n" in head else ""
     names = next(csv.reader([first], delimiter=_sign(first)), [])
-    found = first_rows(head)[:-1] or first_rows(head)
-    return (
-        len(names) >= _COLUMNS_MIN
-        and len(found) >= _ROWS_MIN
-        and all(len(row) == len(names) for row in found)
-    )
+    found = first_rows(head)
+    whole = found[:-1] or found  # the last may be cut
+    return len(names) >= _COLUMNS_MIN and bool(whole) and all(len(r) == len(names) for r in whole)
 
 
 def _sign(head: str) -> str:

@@ -50,7 +50,7 @@ Raw = dict[str, Any]
 _HEAD_BYTES = 512
 #: How deep objects, lists and texts around an event may be nested.
 _NESTED_MAX = 12
-#: A status code as text has so many.
+#: So many digits has a status code (RFC 9110, section 15).
 _CODE_DIGITS = 3
 #: Of what was flattened one of these is there.
 _FLAT = (".auditID", "objectRef.resource")
