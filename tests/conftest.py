@@ -19,6 +19,10 @@ gc.set_threshold(100_000)
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+#: No schema here says that a text is an IRI: the grammars of IRIs that jsonschema would import, were
+#: they installed beside it, are 5 s of each process.
+sys.modules["rfc3987_syntax"] = None
+
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:

@@ -248,25 +248,35 @@ def mark(items: Sequence[pytest.Item]) -> None:
         path, _, name = item.nodeid.partition("::")
         tests.setdefault(f"{path.removeprefix('tests/')}::{name.split('[', 1)[0]}", []).append(item)
     for key, found in tests.items():
-        for item in found:
-            if not _stays(key, item, found):
-                item.add_marker(pytest.mark.full)
+        for item in _left_out(key, found):
+            item.add_marker(pytest.mark.full)
         kept = [item for item in found if item.get_closest_marker("full") is None]
         quick[key] = [_parameters(item) for item in kept]
         if key in QUICK and QUICK[key] != NONE and len(found) > 1 and not kept:
             raise pytest.UsageError(f"tests/support/tiers.py keeps none of {key}'s parameter sets")
 
 
-def _stays(key: str, item: pytest.Item, found: Sequence[pytest.Item]) -> bool:
-    record = _record(item)
+def _left_out(key: str, found: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """The parameter sets of one test that only the full tier has."""
     kept = QUICK.get(key)
     if kept is not None:
-        name = item.name.partition("[")[2].removesuffix("]")
-        turn = kept.every and found.index(item) % kept.every == 0
-        return bool(turn) or name in kept.ids or record in kept.of
+        return [item for turn, item in enumerate(found) if not _is_kept(kept, turn, item)]
     few = FEWER.get(key.partition("::")[0], WITNESSES)
-    records = {_record(other) for other in found} - {None}
-    return record is None or len(records) <= len(few) or record in few
+    records = [_record(item) for item in found]
+    if len({*records} - {None}) <= len(few):
+        return []
+    return [
+        item
+        for item, record in zip(found, records, strict=True)
+        if not (record is None or record in few)
+    ]
+
+
+def _is_kept(kept: Kept, turn: int, item: pytest.Item) -> bool:
+    name = item.name.partition("[")[2].removesuffix("]")
+    return bool(
+        (kept.every and turn % kept.every == 0) or name in kept.ids or _record(item) in kept.of
+    )
 
 
 def _record(item: pytest.Item) -> str | None:
