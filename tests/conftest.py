@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -35,6 +36,16 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Each test gets its tier before `-m` chooses."""
     tiers.mark(items)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """A test that costs too much for the quick tier fails, though it passed."""
+    before_s = tiers.cpu_s()
+    yield
+    said = tiers.too_dear(item, tiers.cpu_s() - before_s)
+    if said is not None:
+        pytest.fail(said, pytrace=False)
 
 
 def pytest_collection_finish() -> None:

@@ -50,6 +50,7 @@ def names_a_pod(row) -> bool:
     )
 
 
+@pytest.mark.full
 def test_the_event_that_names_the_pod_tells_whose_deletion_it_is() -> None:
     rows = list(json_lines(TRACES / TRACE / "watch.jsonl.zst"))
     before = deletions(rows)

@@ -82,6 +82,7 @@ def test_a_search_without_these_caches_finds_others_only_where_it_is_said(
     assert min(seen.values()) > 3, seen
 
 
+@pytest.mark.full
 def test_explain_tells_it_of_each_sync(tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     import_log(TRACES / "v1.36.3-churn7" / "watch.jsonl.zst", trace, "v1.36.3-churn7")

@@ -66,6 +66,7 @@ def test_a_verb_says_the_same_of_both(places: dict[str, Path], verb: str) -> Non
     assert answer(places["narrow"], ASKED[verb]) == said
 
 
+@pytest.mark.full
 def test_explaining_a_job_says_the_same_of_both(places: dict[str, Path]) -> None:
     keys = TraceReader(places["wide"] / TRACE).table(("namespace", "job")).to_pylist()
     namespace, job = next((r["namespace"], r["job"]) for r in keys if r["job"] is not None)

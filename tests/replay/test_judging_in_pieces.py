@@ -118,6 +118,7 @@ def test_a_growing_record_gets_the_verdicts_of_the_whole(
     )
 
 
+@pytest.mark.full
 def test_what_a_clock_hid_until_it_was_known_is_judged_by_it_then(tmp_path: Path) -> None:
     """Jobs of which all is not said yet are searched again, and the rest by the right clock."""
     reader = import_log(TRACES / "v1.36.3-all" / "watch.jsonl.zst", tmp_path / "t", "v1.36.3-all")
@@ -176,6 +177,7 @@ def test_a_job_that_rests_is_let_go_and_found_again(
     assert not said(again) & said(first)
 
 
+@pytest.mark.full
 def test_a_gap_hides_no_lateness_of_what_was_over_before() -> None:
     found = planted("sync-late")
     assert found is not None

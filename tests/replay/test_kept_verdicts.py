@@ -45,6 +45,7 @@ def spare_judging(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine.Engine, "judge_into", None)
 
 
+@pytest.mark.full
 def test_the_bytes_of_an_answer_do_not_tell_that_it_was_kept(
     lie: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,6 +127,7 @@ def test_who_reads_them_imports_no_engine(lie: Path) -> None:
         assert "judged" not in done.stderr
 
 
+@pytest.mark.full
 def test_it_is_said_once_that_all_is_judged(
     lie: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

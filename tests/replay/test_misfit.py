@@ -111,6 +111,7 @@ def test_it_costs_a_few_jobs_and_no_more(trace: Path) -> None:
     assert misfit < 10 * clean
 
 
+@pytest.mark.full
 def test_streams_that_were_late_take_all_divergences(trace: Path) -> None:
     reader = TraceReader(trace)
     engine = Engine(reader, resolve_era(reader, OTHER, None))
@@ -121,6 +122,7 @@ def test_streams_that_were_late_take_all_divergences(trace: Path) -> None:
     assert report.divergences == []
 
 
+@pytest.mark.full
 def test_each_verb_says_it(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def said(verb: str, *words: str, status: int = 1) -> str:
         asked = [verb, str(trace), "--kubernetes-version", OTHER, *words]
@@ -184,6 +186,7 @@ def test_a_record_of_few_jobs_is_one_finding_too(name: str, version: str, tmp_pa
     assert len({(j.object.namespace, j.object.name) for j in report.divergences}) == 15
 
 
+@pytest.mark.full
 def test_cron_jobs_that_contradict_the_rules_are_one_finding() -> None:
     """Each Job of theirs has an annotation that no rule gives it; all other Jobs fit."""
     rows = []

@@ -198,6 +198,7 @@ def test_a_part_of_the_verdicts_is_a_part_of_the_same_verdicts(
     assert sum(of_controllers, Counter()) == whole
 
 
+@pytest.mark.full
 def test_a_job_is_late_in_every_view_although_its_neighbours_are_not_shown(
     place: Callable[[str], Path],
 ) -> None:
@@ -214,6 +215,7 @@ def test_a_job_is_late_in_every_view_although_its_neighbours_are_not_shown(
     assert "1 divergence from the rules" in narrative.closing
 
 
+@pytest.mark.full
 def test_the_flags_of_the_controller_manager_count_for_every_verb(
     place: Callable[[str], Path], tmp_path: Path
 ) -> None:
@@ -243,6 +245,7 @@ def test_the_flags_of_the_controller_manager_count_for_every_verb(
     assert "late" not in output("minimise", str(path), *small)
 
 
+@pytest.mark.full
 def test_the_zone_of_the_process_counts_for_every_verb(tmp_path: Path) -> None:
     """At a quarter to six in Greenwich it is half past eleven in Kathmandu."""
     path, zone = tmp_path / "trace", "Asia/Kathmandu"
@@ -330,6 +333,7 @@ def test_a_cronjob_that_is_not_there_is_an_error(place: Callable[[str], Path]) -
     assert "did you mean forbid" in str(result.exception)
 
 
+@pytest.mark.full
 def test_to_explain_one_job_judges_every_job_once(
     place: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -203,6 +203,7 @@ def test_what_a_process_left_undone_is_told_though_another_has_come() -> None:
     )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("kind", "doubt"),
     [

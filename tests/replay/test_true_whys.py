@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 from tests.lies import plant
 from tests.replay.test_planted_lies import record
 from tests.support.judged_rows import judge_of
@@ -11,6 +13,7 @@ from tests.support.judged_rows import judge_of
 PLACE = "v1.23.17-all"
 
 
+@pytest.mark.full
 def test_nobody_waited_for_minutes_in_a_record_of_seconds() -> None:
     """No cut explains this lie, and the attempts at it are made in the far future, too."""
     lied = plant("pod-extra", record(PLACE), random.Random(1))

@@ -83,3 +83,13 @@ def test_each_version_is_replayed_once() -> None:
 def test_each_verb_is_run(verb: str) -> None:
     assert re.search(rf"\b{verb}\b", (TESTS / OF_VERBS[verb]).read_text())
     assert quick(OF_VERBS[verb])
+
+
+def test_what_costs_more_than_it_may_fails_in_the_quick_tier_alone(
+    request: pytest.FixtureRequest,
+) -> None:
+    may = tiers.QUICK_CPU_S
+    assert tiers.too_dear(request.node, may) is None
+    assert "`make test` may take" in (tiers.too_dear(request.node, may + 1) or "")
+    request.node.add_marker(pytest.mark.full)
+    assert tiers.too_dear(request.node, may + 1) is None
