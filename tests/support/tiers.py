@@ -279,7 +279,7 @@ QUICK: dict[str, Kept] = {
         every=2
     ),
     "replay/test_queue_order.py::test_no_sync_of_a_real_controller_overtakes_another": Kept(
-        of=("v1.36.3-churn7",)
+        ("v1.36.3-churn7", "evicted-in-a-backlog")
     ),
     "replay/test_retry_timing.py::test_a_retry_that_nothing_can_have_woken_yet_is_early": Kept(
         ("4-True",)
