@@ -103,7 +103,8 @@ def test_no_flip_reaches_a_reader(trace: Path) -> None:
     assert refused > 0.98 * READ
 
 
-def test_no_flip_changes_what_a_command_says(trace: Path) -> None:
+@pytest.mark.parametrize("flips", [4, COMMANDED])
+def test_no_flip_changes_what_a_command_says(trace: Path, flips: int) -> None:
     """The same answer or a refusal, from the verbs that read in different ways."""
     asked = {
         "replay": lambda: replayed(trace),
@@ -114,7 +115,7 @@ def test_no_flip_changes_what_a_command_says(trace: Path) -> None:
     answers = {name: ask() for name, ask in asked.items()}
     assert {answer[0] for answer in answers.values()} == {0}
     names = list(asked)
-    for number, place in enumerate(places(trace, COMMANDED, seed=11)):
+    for number, place in enumerate(places(trace, flips, seed=11)):
         name = names[number % len(names)]
         with Flipped(*place):
             answer = asked[name]()

@@ -113,6 +113,7 @@ def real(session_of):  # noqa: F811
     return report_data(session_of("v1.36.3-churn7"))
 
 
+@pytest.mark.full
 def test_keyboard_zoom_details_and_themes(browser, real, tmp_path: Path) -> None:
     open_page(browser, real, tmp_path)
     assert count(browser) == "250 of 250 Jobs"
@@ -146,6 +147,7 @@ def test_keyboard_zoom_details_and_themes(browser, real, tmp_path: Path) -> None
     assert errors(browser) == []
 
 
+@pytest.mark.full
 def test_search_and_filters(browser, real, tmp_path: Path) -> None:
     open_page(browser, real, tmp_path)
     search = browser.find_element(By.ID, "search")
@@ -162,6 +164,7 @@ def test_search_and_filters(browser, real, tmp_path: Path) -> None:
     assert errors(browser) == []
 
 
+@pytest.mark.full
 def test_nothing_is_asked_of_the_network(browser, real, tmp_path: Path) -> None:
     open_page(browser, real, tmp_path)
     asked = browser.execute_script(
@@ -282,6 +285,7 @@ def test_the_culprit_comes_first_and_leads_to_the_job(browser, troubles, tmp_pat
     assert errors(browser) == []
 
 
+@pytest.mark.full
 def test_a_link_opens_the_job_at_its_time(browser, troubles, tmp_path: Path) -> None:
     open_page(browser, troubles, tmp_path)
     browser.get(f"{(tmp_path / 'report.html').as_uri()}#job=t-troubles%2Foom&t=9000")
@@ -308,6 +312,7 @@ def test_a_finding_narrows_the_timeline(browser, troubles, tmp_path: Path) -> No
     assert count(browser) == "48 of 48 Jobs"
 
 
+@pytest.mark.full
 def test_groups_and_orders_change_the_rows(browser, troubles, tmp_path: Path) -> None:
     open_page(browser, troubles, tmp_path)
     seen = {painted(browser)}
@@ -327,6 +332,7 @@ def test_groups_and_orders_change_the_rows(browser, troubles, tmp_path: Path) ->
     assert errors(browser) == []
 
 
+@pytest.mark.full
 def test_a_range_is_measured(browser, troubles, tmp_path: Path) -> None:
     open_page(browser, troubles, tmp_path)
     choose_job(browser)
@@ -339,6 +345,7 @@ def test_a_range_is_measured(browser, troubles, tmp_path: Path) -> None:
     assert not browser.find_element(By.ID, "range").is_displayed()
 
 
+@pytest.mark.full
 def test_the_brush_chooses_a_time(browser, troubles, tmp_path: Path) -> None:
     open_page(browser, troubles, tmp_path)
     whole = painted(browser)
@@ -351,6 +358,7 @@ def test_the_brush_chooses_a_time(browser, troubles, tmp_path: Path) -> None:
     assert painted(browser) != whole
 
 
+@pytest.mark.full
 def test_local_time_stands_beside_utc(browser, troubles, tmp_path: Path) -> None:
     browser.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": "Asia/Kolkata"})
     try:
@@ -468,6 +476,7 @@ def top_of(browser: Any, name: str) -> float:
     return browser.execute_script(script, name)
 
 
+@pytest.mark.full
 def test_the_timeline_is_on_the_first_screen_and_troubled_jobs_come_first(
     browser, troubles, screen, tmp_path: Path
 ) -> None:
@@ -505,6 +514,7 @@ def written(browser):
     browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
 
 
+@pytest.mark.full
 def test_the_first_finding_has_its_numbers_on_a_narrow_screen(
     browser, troubles, screen, written, tmp_path: Path
 ) -> None:
@@ -517,6 +527,7 @@ def test_the_first_finding_has_its_numbers_on_a_narrow_screen(
     assert len(axis) >= 3, axis
 
 
+@pytest.mark.full
 def test_each_failed_job_is_put_down_to_a_cause(browser, troubles, tmp_path: Path) -> None:
     failed = sum(1 for job in troubles["jobs"] if job["outcome"] == "Failed")
     assert sum(share[1] for share in troubles["failures"]) == failed == 18
@@ -528,6 +539,7 @@ def test_each_failed_job_is_put_down_to_a_cause(browser, troubles, tmp_path: Pat
     assert " other causes (" in told
 
 
+@pytest.mark.full
 def test_names_are_cut_where_they_tell_least(browser, screen, written, tmp_path: Path) -> None:
     data = synthetic(2, 1, "nightly-import-of-the-shop")
     job = data["jobs"][0]
@@ -544,6 +556,7 @@ def test_names_are_cut_where_they_tell_least(browser, screen, written, tmp_path:
     assert "[0] nightly-import-of-the-shop-0-0-x7k2p" in labels or "[0] …-0-x7k2p" in labels
 
 
+@pytest.mark.full
 def test_the_overview_has_the_axis_of_the_timeline_and_says_when_not(
     browser, troubles, written, tmp_path: Path
 ) -> None:
@@ -559,6 +572,7 @@ def test_the_overview_has_the_axis_of_the_timeline_and_says_when_not(
     keys(browser, "0")
 
 
+@pytest.mark.full
 def test_a_colour_means_one_thing(browser, troubles, tmp_path: Path) -> None:
     """Beside each colour of the legend stands what it means; no two meanings share one."""
     open_page(browser, troubles, tmp_path)
@@ -582,6 +596,7 @@ def test_a_colour_means_one_thing(browser, troubles, tmp_path: Path) -> None:
         assert len(of) == 1, (colour, texts)
 
 
+@pytest.mark.full
 def test_search_opens_the_first_with_enter(browser, troubles, tmp_path: Path) -> None:
     open_page(browser, troubles, tmp_path)
     browser.find_element(By.ID, "search").send_keys("overrun", Keys.ENTER)
@@ -590,6 +605,7 @@ def test_search_opens_the_first_with_enter(browser, troubles, tmp_path: Path) ->
     assert errors(browser) == []
 
 
+@pytest.mark.full
 def test_pods_are_shown_by_node_and_leaders_by_time(browser, tmp_path: Path) -> None:
     data = synthetic(3, 2)
     for number, job in enumerate(data["jobs"]):
@@ -609,6 +625,7 @@ def test_pods_are_shown_by_node_and_leaders_by_time(browser, tmp_path: Path) -> 
     assert errors(browser) == []
 
 
+@pytest.mark.full
 def test_each_outcome_of_a_due_time_has_a_sign_of_its_own(
     browser,
     troubles,
@@ -628,6 +645,7 @@ def test_each_outcome_of_a_due_time_has_a_sign_of_its_own(
     assert errors(browser) == []
 
 
+@pytest.mark.full
 def test_two_jobs_stand_side_by_side(browser, troubles, tmp_path: Path) -> None:
     open_page(browser, troubles, tmp_path)
     details = browser.find_element(By.ID, "details")
@@ -643,6 +661,7 @@ def test_two_jobs_stand_side_by_side(browser, troubles, tmp_path: Path) -> None:
     assert errors(browser) == []
 
 
+@pytest.mark.full
 def test_a_link_brings_the_timeline_into_sight(browser, troubles, screen, tmp_path: Path) -> None:
     screen(1400, 500)
     open_page(browser, troubles, tmp_path)
@@ -653,6 +672,7 @@ def test_a_link_brings_the_timeline_into_sight(browser, troubles, screen, tmp_pa
     assert top_of(browser, "timeline") < 225
 
 
+@pytest.mark.full
 def test_a_finding_about_a_leader_shows_when_nobody_led(browser, tmp_path: Path) -> None:
     data = synthetic(60, 1)
     lease = ["Lease", "kube-system", "kube-controller-manager", "", "42 s", 2e4, 4e4]
@@ -669,6 +689,7 @@ def test_a_finding_about_a_leader_shows_when_nobody_led(browser, tmp_path: Path)
     assert errors(browser) == []
 
 
+@pytest.mark.full
 def test_a_finding_about_many_shows_each_when_it_is_asked(browser, tmp_path: Path) -> None:
     data = synthetic(120, 1)
     found = data["findings"][0]
@@ -692,6 +713,7 @@ def test_ten_thousand_jobs_are_one_page(browser, tmp_path: Path) -> None:
     assert errors(browser) == []
 
 
+@pytest.mark.full
 def test_what_happened_and_who_wrote_of_the_time_that_is_seen(
     browser, troubles, tmp_path: Path
 ) -> None:
@@ -729,6 +751,7 @@ def test_what_happened_and_who_wrote_of_the_time_that_is_seen(
     assert errors(browser) == []
 
 
+@pytest.mark.full
 def test_a_served_page_asks_for_what_it_shows(browser, session_of, monkeypatch) -> None:  # noqa: F811
     monkeypatch.setattr(answers_module, "MAX_JOBS", 20)
     answers = Answers(session_of("v1.36.3-troubles"), None, ALWAYS, None)
@@ -779,6 +802,7 @@ def test_a_served_page_asks_for_what_it_shows(browser, session_of, monkeypatch) 
     assert all("Failed to load resource" in entry["message"] for entry in errors(browser))
 
 
+@pytest.mark.full
 def test_it_prints_whole(browser, troubles, tmp_path: Path) -> None:
     open_page(browser, troubles, tmp_path)
     choose_job(browser)
@@ -809,6 +833,7 @@ def test_it_prints_whole(browser, troubles, tmp_path: Path) -> None:
     assert errors(browser) == []
 
 
+@pytest.mark.full
 def test_a_cronjob_and_a_what_if_can_be_reported_on(
     session_of,  # noqa: F811
     trace_path,  # noqa: F811
@@ -825,6 +850,7 @@ def test_a_cronjob_and_a_what_if_can_be_reported_on(
     assert "by the rules of v1.30.14" in browser.find_element(By.ID, "subtitle").text
 
 
+@pytest.mark.full
 def test_a_number_leads_to_as_many_jobs_and_a_card_has_commands(
     browser, real, tmp_path: Path
 ) -> None:
@@ -846,6 +872,7 @@ def test_a_number_leads_to_as_many_jobs_and_a_card_has_commands(
     assert errors(browser) == []
 
 
+@pytest.mark.full
 def test_names_that_are_shortened_stay_different(browser, real, tmp_path: Path) -> None:
     long = "a-long-name-that-has-no-room-in-the-column"
     jobs = [

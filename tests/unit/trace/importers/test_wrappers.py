@@ -25,7 +25,7 @@ from tracekit.trace.importers.audit.encoded import decoded
 from tracekit.trace.importers.run import ImportRequest, import_files
 from tracekit.trace.reading.reader import TraceReader
 
-NAME = "v1.36.3-restart"
+NAME = "v1.36.3-twins"
 _RPC = {403: 7, 404: 5, 409: 10, 422: 3, 500: 13}
 
 
