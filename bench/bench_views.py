@@ -9,9 +9,9 @@ recorder's clock that is off or set, late streams, less of the cluster, lists wi
 clocks of controllers. Each is imported and judged in a process of its own that ends at its limits.
 
 A row of the table is one view of one record: divergences that the record as it was does not have,
-verdicts that are not what they were, actions that became unknowable, CPU time of import and verdicts
-and peak memory of the verdicts beside those of the record as it was. `not`: which bounds of docs/replay.md do not hold. Exit
-status 1 if there is a new divergence or a bound does not hold.
+verdicts that are not what they were, actions that became unknowable, CPU time of import and
+verdicts and peak memory of the verdicts beside those of the record as it was. `not`: which bounds
+of docs/replay.md do not hold. Exit status 1 if there is a new divergence or a bound does not hold.
 """
 
 from __future__ import annotations
@@ -192,8 +192,8 @@ def _child(log: Path, record: Path, limit_s: int) -> None:
 
     resource.setrlimit(resource.RLIMIT_CPU, (limit_s, limit_s))
     resource.setrlimit(resource.RLIMIT_AS, (LIMIT_BYTES, LIMIT_BYTES))
-    # Apart: an import holds two blocks, whatever a log's length, and a record of polls is many times
-    # as long as what it is beside. What may not grow is what judging holds.
+    # Apart: an import holds two blocks, whatever a log's length, and a record of polls is many
+    # times as long as what it is beside. What may not grow is what judging holds.
     importing = multiprocessing.get_context("fork").Process(
         target=import_log, args=(log, log.with_name("trace"), record)
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -19,13 +20,16 @@ from tests.support.traces import TRACES, import_log, json_lines
 from tracekit.check.diff.alternative_readings import judge_as_known
 from tracekit.check.diff.judge import KeyJudgement
 from tracekit.check.diff.report import DiffReport
-from tracekit.check.replay.attempts import Attempts
+from tracekit.check.replay.attempts import ATTEMPTS_UNSEARCHED, Attempts
 from tracekit.check.replay.history import History
-from tracekit.check.verdict import Reason, Verdict
+from tracekit.check.replay.run_context import RunContext
+from tracekit.check.replay.search import KeyWalker
+from tracekit.check.replay.search_state import State
+from tracekit.check.verdict import Judgement, Reason, Verdict
 from tracekit.cli.main import main
 from tracekit.judge.engine import Engine
 from tracekit.judge.judged import Asked, Judge, resolve_era
-from tracekit.judge.misfit import SAMPLE, Systematic
+from tracekit.judge.misfit import CONTRADICTING, SAMPLE, Systematic
 from tracekit.report.replay import exit_status
 from tracekit.sql.findings import findings_of
 from tracekit.sql.session import Session
@@ -120,6 +124,38 @@ def test_streams_that_were_late_take_all_divergences(trace: Path) -> None:
     engine.found(report, ["job"])
     assert "streams came late" in report.misfit
     assert report.divergences == []
+
+
+@pytest.mark.full
+def test_divergences_that_a_record_does_not_bear_are_searched_for_less_long(
+    trace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of a sample contradicts the rules, and nothing of it is told: so it is of the others."""
+    allowed: dict[tuple[str, str], set[int]] = defaultdict(set)
+    made = KeyWalker.allowance
+
+    def allowance(self: KeyWalker, dead: State) -> int:
+        found = made(self, dead)
+        allowed[self.history.namespace, self.history.name].add(found)
+        return found
+
+    def not_borne(_: Engine, judgement: Judgement, __: RunContext) -> Judgement:
+        return replace(judgement, verdict=Verdict.UNKNOWABLE, reason=Reason.NOT_RECORDED, fields=())
+
+    monkeypatch.setattr(KeyWalker, "allowance", allowance)
+    monkeypatch.setattr(Engine, "_by_this_record", not_borne)
+    reader = TraceReader(trace)
+    engine = Engine(reader, resolve_era(reader, OTHER, None))
+    report = DiffReport(0)
+    engine.found(report, ["job"])
+    assert engine.misfit is None
+    assert report.divergences == []
+    sample = engine.sample.unborne or frozenset()
+    assert CONTRADICTING <= len(sample) <= SAMPLE
+    assert max(chain.from_iterable(allowed[key] for key in sample)) > ATTEMPTS_UNSEARCHED
+    others = {key: most for key, most in allowed.items() if key not in sample}
+    assert others
+    assert set(chain.from_iterable(others.values())) == {ATTEMPTS_UNSEARCHED}
 
 
 @pytest.mark.full

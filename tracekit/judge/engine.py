@@ -24,14 +24,14 @@ from tracekit.check.diff.trace import diff_groups, judge_groups, recheck
 from tracekit.check.diff.unrecorded import as_far_as_recorded
 from tracekit.check.replay.cron_runner import CronRunner
 from tracekit.check.replay.feed import COLUMNS, RowGroup, histories
-from tracekit.check.replay.run_context import Misfit, RunContext
+from tracekit.check.replay.run_context import Misfit, RunContext, Sample
 from tracekit.check.verdict import Judgement, Reason, Verdict
 from tracekit.judge.clocks import as_recorded, on_clock
 from tracekit.judge.detected import shown_versions
 from tracekit.judge.executors.tasks import Executor
 from tracekit.judge.fact_cache import cached_fact, cached_objects
 from tracekit.judge.lost_time import LostTime
-from tracekit.judge.misfit import Sources, Systematic, misfit_of
+from tracekit.judge.misfit import Sources, Systematic, sample_of
 from tracekit.judge.partition import families
 from tracekit.judge.partitioned import PartitionedJudge, ready
 from tracekit.judge.run_context import whole_context
@@ -85,26 +85,31 @@ class Engine:
 
     @cached_property
     def _whole_context(self) -> RunContext:
-        return replace(self._plain_context, misfit=self.misfit)
+        return replace(self._plain_context, sample=self.sample)
+
+    @property
+    def misfit(self) -> Misfit | None:
+        """That the record as a whole contradicts the rules."""
+        return self.sample.misfit
 
     @cached_property
-    def misfit(self) -> Misfit | None:
-        """That the record as a whole contradicts the rules, as a sample of its Jobs tells."""
+    def sample(self) -> Sample:
+        """What a sample of the Jobs tells of the record as a whole."""
         if self.era.search_all:
-            return None
+            return Sample()
         reader = self._reader
 
-        def made() -> Misfit | None:
+        def made() -> Sample:
             context = self._plain_context.watching("jobs", "pods")
             objects, sampled = cached_objects(reader), list[KeyJudgement]()
             sources = self._sources(context)
-            found = misfit_of(objects.jobs, self.era, context, sources, sampled.append)
-            self._sampled = sampled if found is None else []
+            found = sample_of(objects.jobs, self.era, context, sources, sampled.append)
+            self._sampled = sampled if found.misfit is None else []
             return found
 
         if self._kept_as is None:
             return made()
-        return cached_fact(reader.snapshot, f"misfit-{self._kept_as}", Misfit | None, made)
+        return cached_fact(reader.snapshot, f"sample-{self._kept_as}", Sample, made)
 
     def _sources(self, context: RunContext) -> Sources:
         """What a record is asked through that contradicts the rules as a whole."""

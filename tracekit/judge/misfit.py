@@ -5,7 +5,8 @@ each number of processes chooses alike. Where half of it contradicts the rules, 
 searched only as far as the likeliest caches go: to search each to its bound would take a hundred
 times as long, and say one thing as often. What is the matter is then asked of the sample: other
 versions and gates, clocks, streams. Nothing is judged by other rules than those that were asked
-for; only where streams were late, which their rows prove, no divergence is told at all.
+for; only where streams were late, which their rows prove, no divergence is told at all. Where such
+rows take the divergences of half the sample, the others are searched for less long.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from tracekit.check.diff.registry import Others, Scope
 from tracekit.check.diff.trace import judge_groups
 from tracekit.check.diff.unrecorded import rests_on_times
 from tracekit.check.replay.feed import RowGroup, histories
-from tracekit.check.replay.run_context import Misfit, RunContext
+from tracekit.check.replay.run_context import Misfit, RunContext, Sample
 from tracekit.check.verdict import Judgement, Reason, Verdict
 from tracekit.trace.reading.selection import Keys
 from tracekit.versions.cronjob import CronJobEra
@@ -67,23 +68,24 @@ class Sources(NamedTuple):
     versions: Callable[[], Sequence[tuple[KubeVersion, str]]]
 
 
-def misfit_of(
+def sample_of(
     jobs: Collection[Key],
     era: Era,
     context: RunContext,
     sources: Sources,
     sampled: Callable[[KeyJudgement], None] = lambda _: None,
-) -> Misfit | None:
-    """What is the matter with a record as a whole; None where its sample fits the rules.
+) -> Sample:
+    """What is the matter with a record as a whole; nothing where its sample fits the rules.
 
     `context` is the Job controller's. `sampled` gets what was judged: where there is no misfit
     each of these Jobs is judged no other way with all the rest.
     """
     if len(jobs) < 2 * SAMPLE:
-        return None
+        return Sample()
     sample = tuple(sorted(sorted(jobs, key=_digest)[:SAMPLE]))
     searched: list[Key] = []
     found: list[Contradicts] = []
+    unborne = 0
     for judged in judge_groups(sources.groups(Keys(sample)), JobRules.of(era), context, sample):
         sampled(judged)
         history = judged.replay.history
@@ -92,9 +94,14 @@ def misfit_of(
         divergences = tuple(judgement for judgement in reported if judgement.divergent)
         if divergences:
             found.append(Contradicts(searched[-1], divergences))
+        elif any(judgement.divergent for judgement in judged.judgements):
+            unborne += 1
         if len(found) >= CONTRADICTING:
-            return _described(found, searched, len(jobs), _Question(era, context, sources))
-    return None
+            question = _Question(era, context, sources)
+            return Sample(_described(found, searched, len(jobs), question))
+        if unborne >= CONTRADICTING:
+            return Sample(unborne=frozenset(searched))
+    return Sample()
 
 
 class Systematic:
@@ -249,7 +256,7 @@ def _judged(keys: tuple[Key, ...], era: Era, question: _Question) -> Iterator[Ju
 
 def _searched(keys: tuple[Key, ...], era: Era, question: _Question) -> Iterator[Judgement]:
     """What is said of some objects by other rules."""
-    context = replace(question.context, misfit=Misfit("not searched"))
+    context = replace(question.context, sample=Sample(Misfit("not searched")))
     if question.controller == "job":
         groups, context = question.sources.groups(Keys(keys)), context.watching("jobs", "pods")
         for judged in judge_groups(groups, JobRules.of(era), context, keys):

@@ -58,6 +58,16 @@ class Misfit(Struct, frozen=True):
     searched: frozenset[tuple[str, str]] = frozenset()
 
 
+class Sample(Struct, frozen=True):
+    """What the Jobs that are searched first tell of the search of all others."""
+
+    misfit: Misfit | None = None
+    #: These Jobs, by namespace and name, where half of them contradict the rules in times of which
+    #: the record bears no divergence: what a long search of the others finds is not told either.
+    #: Else None.
+    unborne: frozenset[tuple[str, str]] | None = None
+
+
 class RunContext(Struct, frozen=True, dict=True):
     """What the trace as a whole says about the time in which a key lived."""
 
@@ -101,8 +111,8 @@ class RunContext(Struct, frozen=True, dict=True):
     went_on: frozenset[tuple[str, str]] = frozenset()
     #: Where and when each stream was seen: absence proves nothing elsewhere.
     coverage: Coverage = Coverage()
-    #: None where the record as a whole fits the rules, or nobody asked.
-    misfit: Misfit | None = None
+    #: Nothing where the record as a whole fits the rules, or nobody asked.
+    sample: Sample = Sample()
 
     def watching(self, *streams: str) -> RunContext:
         """The same for a controller that watches these streams: no other's gap concerns it."""
@@ -110,9 +120,13 @@ class RunContext(Struct, frozen=True, dict=True):
 
     def not_searched(self, namespace: str, name: str) -> str | None:
         """Why a Job is not searched beyond the likeliest caches; None: it is."""
-        if self.misfit is None or (namespace, name) in self.misfit.searched:
-            return None
-        return self.misfit.why
+        misfit = self.sample.misfit
+        return None if misfit is None or (namespace, name) in misfit.searched else misfit.why
+
+    def little_is_told(self, namespace: str, name: str) -> bool:
+        """Whether a Job's divergences would not be told, as those of most Jobs are not."""
+        unborne = self.sample.unborne
+        return unborne is not None and (namespace, name) not in unborne
 
     @property
     def clocks_differ(self) -> bool:

@@ -97,9 +97,9 @@ class KeyWalker(Backtracking[State, Entry]):
         self.search = CutSearch(facts)
         #: Writes that no sync explains and nobody signed: other ways past them may be tried later.
         self._unattributed: dict[int, WriteWithoutSync] = {}
-        self._not_searched = facts.run_context.not_searched(
-            self.history.namespace, self.history.name
-        )
+        where = self.history.namespace, self.history.name
+        self._not_searched = facts.run_context.not_searched(*where)
+        self._little_is_told = facts.run_context.little_is_told(*where)
         #: How many dead ends of this walk stand as divergences.
         self._contradicted = 0
         #: How many attempts may still go to looks ahead from the dead end that the walk is at.
@@ -163,6 +163,8 @@ class KeyWalker(Backtracking[State, Entry]):
         if self._not_searched is not None:
             return ATTEMPTS_UNSEARCHED
         allowed = self.search.allowance(dead)
+        if self._little_is_told:
+            return min(ATTEMPTS_UNSEARCHED, allowed)
         return max(min(ATTEMPTS_AT_LEAST, allowed), allowed >> max(0, self._contradicted - 1))
 
     def past(
