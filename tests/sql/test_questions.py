@@ -104,7 +104,7 @@ def test_start_latency_is_that_between_the_received_rows(name: str, session_of: 
 
 
 @on_all
-def test_missed_ticks_are_due_times_without_a_job_in_the_audit_log(
+def test_missed_runs_are_due_times_without_a_job_in_the_audit_log(
     name: str, session_of: SessionOf
 ) -> None:
     audited = {
@@ -114,7 +114,7 @@ def test_missed_ticks_are_due_times_without_a_job_in_the_audit_log(
         and (entry["verb"], entry["objectRef"]["resource"]) == ("create", "jobs")
         and entry["responseStatus"]["code"] == 201
     }
-    for row in rows(session_of(name), "FROM missed_ticks"):
+    for row in rows(session_of(name), "FROM missed_runs"):
         due_s = ns_of(row["due_at"]) // 10**9
         for suffix in (due_s // 60, due_s):
             key = (row["namespace"], f"{row['cronjob']}-{suffix}")

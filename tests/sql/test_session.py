@@ -371,8 +371,8 @@ def test_a_session_makes_only_the_views_that_a_query_takes(trace_path) -> None:
     assert made() == set() < nothing_asked
     session.table("FROM gaps")
     assert made() == {"gaps"}
-    session.table("FROM Missed_Ticks")
-    assert {"missed_ticks", "cron_ticks", "leaders", "_states"} <= made()
+    session.table("FROM Missed_Runs")
+    assert {"missed_runs", "cron_ticks", "leaders", "_states"} <= made()
     assert "jobs" not in made()
     session.table("SHOW TABLES")
     assert {"jobs", "costs", "last_success"} <= made()

@@ -94,7 +94,7 @@ def test_metrics_say_what_was_told() -> None:
         in text
     )
     assert 'tracekit_findings_total{id="TK126"} 1.0' in text
-    for name in ("missed_ticks_total", "backlog_jobs", "oldest_stuck_job_seconds"):
+    for name in ("missed_runs_total", "backlog_jobs", "oldest_stuck_job_seconds"):
         assert f"\ntracekit_{name} " in text
 
 

@@ -27,7 +27,7 @@ VIEWS = (
     "_cronjobs", "cronjobs", "job_history", "pod_phases", "conditions", "k8s_events", "actions",
     "finalizers", "leaders", "gaps", "coverage", "logs", "cron_ticks", "divergences", "verdicts",
     # Each the answer to one question of a postmortem.
-    "failures", "latency", "latency_shares", "start_latency", "missed_ticks", "backoffs", "retries",
+    "failures", "latency", "latency_shares", "start_latency", "missed_runs", "backoffs", "retries",
     "accounting", "controller_lag", "deletions", "node_pods", "count_jumps", "job_concurrency",
     "wasted_pods", "lost_work", "backlog", "costs", "outliving_pods", "last_success", "findings",
     "causes", "endings", "waits",
@@ -41,7 +41,7 @@ COMPUTED = {
     "cronjobs": "_schedule_notes",
     "coverage": "_coverage",
     "cron_ticks": "_cron_ticks",
-    "missed_ticks": "_cron_ticks",
+    "missed_runs": "_cron_ticks",
     "latency": "_cron_ticks",
     "latency_shares": "_cron_ticks",
     "divergences": "_verdicts",

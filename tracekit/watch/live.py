@@ -65,7 +65,7 @@ class Counts:
 
     divergences: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     findings: Counter[str] = field(default_factory=Counter)
-    missed_ticks: int = 0
+    missed_runs: int = 0
     rows: int = 0
 
 
@@ -239,7 +239,7 @@ class LiveJudge:
         for tick in facts.ticks:
             key = ("tick", tick["cronjob_uid"], tick["due_ns"])
             if tick["outcome"] == "missed" and self._is_new(key, tick["due_ns"]):
-                self.counts.missed_ticks += 1
+                self.counts.missed_runs += 1
 
     def _is_whole(self, case: Case) -> bool:
         """Whether all is known that decides it."""

@@ -44,9 +44,9 @@ class WatchCollector:
             findings.add_metric([name], count)
         yield from (divergences, findings)
         yield CounterMetricFamily(
-            "tracekit_missed_ticks",
+            "tracekit_missed_runs",
             "Times at which a CronJob was due and not started, by no rule of its own.",
-            counts.missed_ticks,
+            counts.missed_runs,
         )
         yield GaugeMetricFamily(
             "tracekit_backlog_jobs", "Jobs that wait for their first status.", waiting.count

@@ -224,7 +224,7 @@ _ALERTS = (
      "{{ $labels.controller }} controller: {{ $labels.action }} {{ $labels.verdict }}"),
     ("TracekitNoLeader", 'increase(tracekit_findings_total{id="TK208"}[10m]) > 0', "0m", "critical",
      "No controller manager renewed its lease."),
-    ("TracekitMissedTicks", "increase(tracekit_missed_ticks_total[30m]) > 0", "0m", "warning",
+    ("TracekitMissedRuns", "increase(tracekit_missed_runs_total[30m]) > 0", "0m", "warning",
      "A CronJob was due and was not started."),
     ("TracekitStuckJob", "tracekit_oldest_stuck_job_seconds > 120", "1m", "warning",
      "A Job has waited for its first status for {{ $value | humanizeDuration }}."),

@@ -10,7 +10,7 @@
 --@ why | the same in words, with the numbers | never
 --= outcome | skipped, suspended, missed, unknown
 --= policy | Forbid, Replace, suspend, startingDeadlineSeconds, most-recent-only, no-leader, too-many-missed, never-due, name-taken, gap
-CREATE VIEW missed_ticks AS
+CREATE VIEW missed_runs AS
 SELECT trace, namespace, cronjob, cronjob_uid, due_at, outcome, policy, why
 FROM cron_ticks
 WHERE outcome NOT IN ('started', 'pending')
