@@ -123,8 +123,8 @@ class RunContext(Struct, frozen=True, dict=True):
         misfit = self.sample.misfit
         return None if misfit is None or (namespace, name) in misfit.searched else misfit.why
 
-    def little_is_told(self, namespace: str, name: str) -> bool:
-        """Whether a Job's divergences would not be told, as those of most Jobs are not."""
+    def few_reported(self, namespace: str, name: str) -> bool:
+        """Whether a Job's divergences would not be reported, as those of most Jobs are not."""
         unborne = self.sample.unborne
         return unborne is not None and (namespace, name) not in unborne
 

@@ -99,7 +99,7 @@ class KeyWalker(Backtracking[State, Entry]):
         self._unattributed: dict[int, WriteWithoutSync] = {}
         where = self.history.namespace, self.history.name
         self._not_searched = facts.run_context.not_searched(*where)
-        self._little_is_told = facts.run_context.little_is_told(*where)
+        self._few_reported = facts.run_context.few_reported(*where)
         #: How many dead ends of this walk stand as divergences.
         self._contradicted = 0
         #: How many attempts may still go to looks ahead from the dead end that the walk is at.
@@ -163,7 +163,7 @@ class KeyWalker(Backtracking[State, Entry]):
         if self._not_searched is not None:
             return ATTEMPTS_UNSEARCHED
         allowed = self.search.allowance(dead)
-        if self._little_is_told:
+        if self._few_reported:
             return min(ATTEMPTS_UNSEARCHED, allowed)
         return max(min(ATTEMPTS_AT_LEAST, allowed), allowed >> max(0, self._contradicted - 1))
 
