@@ -42,6 +42,21 @@ _WIDE = (
     "message",
 )  # fmt: skip
 #: Where somebody finds the columns.
+#: The columns that hold what kubectl's --sort-by names by its path in a Job.
+_OF_PATHS = {
+    "metadata.namespace": "namespace",
+    "metadata.name": "job",
+    "metadata.uid": "job_uid",
+    "metadata.creationtimestamp": "created_at",
+    "status.starttime": "started_at",
+    "status.completiontime": "finished_at",
+    "status.active": "active",
+    "status.succeeded": "succeeded",
+    "status.failed": "failed",
+    "spec.parallelism": "parallelism",
+    "spec.completions": "completions",
+    "spec.backofflimit": "backoff_limit",
+}
 _COLUMNS = '`tracekit sql TRACE "DESCRIBE jobs"` lists them, with what each means'
 OUTCOMES = ("Complete", "Failed", "Running", "Pending", "Suspended", "Deleted")
 
@@ -57,7 +72,8 @@ OUTCOMES = ("Complete", "Failed", "Running", "Pending", "Suspended", "Deleted")
 @click.option(
     "--sort-by",
     metavar="COLUMN",
-    help="A column of the view `jobs`, like duration_s; -duration_s begins with the greatest.  "
+    help="A column of the view `jobs`, like duration_s, or what kubectl takes, like "
+    ".status.startTime; -duration_s begins with the greatest.  "
     "[default: created_at]",
     shell_complete=complete_job_column,
 )
@@ -143,8 +159,8 @@ def _order(asked: str | None) -> str:
     if asked is None:
         return usual
     falls = asked.startswith("-")
-    # As kubectl has it: {.status.startTime} is no column, but a dot before one does no harm.
     name = asked.lstrip("-").strip("{}").removeprefix(".").lower()
+    name = _OF_PATHS.get(name, name)
     columns = job_columns()
     if name not in columns:
         raise UsageError(f"there is no column {asked!r}{hint(name, columns, _COLUMNS)}")

@@ -118,6 +118,9 @@ def test_jobs_by_label_and_in_order(run, trace_path) -> None:  # noqa: F811
     assert len(everything) > 3
     assert set(some[1:]) <= set(everything[1:])
     assert "leave one out" in run("jobs", trace, "-A", "-n", "x")[2]
+    by_path = run("jobs", trace, "-o", "json", "--sort-by", "{.status.startTime}")
+    assert by_path[0] == 0
+    assert by_path == run("jobs", trace, "-o", "json", "--sort-by", "started_at")
     assert "did you mean duration_s" in run("jobs", trace, "--sort-by", "duratio_s")[2]
     assert "DESCRIBE jobs" in run("jobs", trace, "--sort-by", "took")[2]
 
