@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -97,6 +98,8 @@ def _import(request: ImportRequest, partial: Path) -> list[ImportResult]:
     results: list[ImportResult] = []
     traces: list[Path] = []
     alone = len(parts) == 1
+    if alone and parts[0].trace is not None:
+        raise _only_a_trace(parts[0].trace, remarks)
     for number, part in enumerate(parts):
         if part.trace is not None:
             traces.append(part.trace)
@@ -113,6 +116,17 @@ def _import(request: ImportRequest, partial: Path) -> list[ImportResult]:
     if not alone:
         results.append(_combined(request, traces, partial / "trace"))
     return results
+
+
+def _only_a_trace(trace: Path, remarks: Sequence[str]) -> UsageError:
+    """What is said where nothing is put beside a trace."""
+    name = shlex.quote(str(trace))
+    whys = "".join(f" ({remark})" for remark in remarks[:1])
+    return UsageError(
+        f"{trace} is a trace already, and nothing is to be put beside it{whys}: `tracekit info "
+        f"{name}` and every other verb reads it as it is, `tracekit import {name} --with FILE -o "
+        "TRACE` adds what a file has"
+    )
 
 
 def _with_version(request: ImportRequest, version: Version | None) -> ImportRequest:

@@ -12,6 +12,7 @@ JSON, to a bounded depth, and never inside an object of the API.
 | `jsonPayload` | Cloud Logging, the log `events` of GKE |
 | `kubernetes.event` | Elastic's Metricbeat and Agent, in names of their own |
 | cells of a table (CSV) | exports of Datadog, Grafana, Splunk, Logs Insights |
+| columns of one, or dotted names, with the uid | exports of Cloud Logging, Kibana, Splunk |
 | `_source`, `log`, `message`, `line`, `_raw`, … around any of these | what ships containers' logs |
 """
 
@@ -23,9 +24,10 @@ from typing import Any, TypeGuard
 import orjson
 
 from tracekit.base.kube.timestamps import parse_rfc3339
+from tracekit.base.numbers import whole_number
 from tracekit.trace.importers import otlp
 from tracekit.trace.importers.frames import is_object
-from tracekit.trace.importers.tables import first_rows
+from tracekit.trace.importers.tables import first_rows, nested, single
 
 Raw = dict[str, Any]
 
@@ -42,6 +44,8 @@ _TYPES = frozenset({"ADDED", "MODIFIED", "DELETED"})
 _NESTED_MAX = 8
 #: One of these is in every text that holds an Event.
 _MARK = "involvedObject"
+#: What a column ends with that only an Event has: as the API names it, and as Elastic does.
+_COLUMN_MARKS = ("involvedObject.name", "involved_object.name")
 
 
 def events_in(document: Raw) -> Iterator[tuple[str, Raw]]:
@@ -53,13 +57,32 @@ def events_in(document: Raw) -> Iterator[tuple[str, Raw]]:
 
 
 def in_cells(row: Mapping[str, str]) -> Raw:
-    """A row of a table as what ships what is in its cells."""
-    return {"values": list(row.values())}
+    """A row of a table as what ships what is in its cells, or as the Event that its columns are."""
+    return dict(row) if _of_columns(row) is not None else {"values": list(row.values())}
+
+
+def _of_columns(row: Mapping[str, Any]) -> Raw | None:
+    """An Event of which each field has a column, or a dotted name."""
+    for mark in _COLUMN_MARKS:
+        name = next((n for n in row if type(n) is str and n.endswith(mark)), None)
+        if name is None:
+            continue
+        fields = single(row) if type(row[name]) is list else row
+        event = nested(fields, name.removesuffix(mark))
+        for inner in (event, event.get("series")):
+            count = inner.get("count") if isinstance(inner, dict) else None
+            if isinstance(inner, dict) and isinstance(count, str):
+                number = whole_number(count)
+                inner["count"] = count if number is None else number
+        made = event if is_event(event) else _of_elastic({"event": event})
+        if made is not None:
+            return made
+    return None
 
 
 def is_event_table(head: bytes) -> bool:
-    """Whether text begins as a table (CSV) in one of whose cells an Event is."""
-    if _MARK.encode() not in head:
+    """Whether text begins as a table (CSV) of which a row holds an Event."""
+    if _MARK.encode() not in head and _COLUMN_MARKS[1].encode() not in head:
         return False
     return any(True for row in first_rows(head) for _ in events_in(in_cells(row)))
 
@@ -107,7 +130,11 @@ def _direct(value: Raw) -> tuple[str, Raw] | None:
     if is_event(body) and isinstance(said, dict):
         kind = str(said.get("event_type"))
         return kind if kind in _TYPES else "", body
-    for made in (_of_flat(value, body, said), _of_elastic(value.get("kubernetes"))):
+    for made in (
+        _of_flat(value, body, said),
+        _of_elastic(value.get("kubernetes")),
+        _of_columns(value),
+    ):
         if made is not None:
             return "", made
     return None

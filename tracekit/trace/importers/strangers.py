@@ -6,9 +6,9 @@
 | a page of HTML, which a log-in answers in place of a file | the same |
 | `etcdctl get -w json` | `kvs` beside `header` |
 | the API server's legacy audit format | `AUDIT: id=` |
-| Logs Explorer's CSV of audit entries | columns of what is in `protoPayload` |
+| Cloud Logging's entries as CSV, without what tells them | columns of what is in `protoPayload` |
 | workbooks and documents of offices | what is in their archive, or how older ones begin |
-| other tables, none of whose cells is an object | as many cells in each row as names |
+| other tables, which hold no object | as many cells in each row as names |
 | SimKube's traces | `applied_objs` |
 | what Python's client prints | its names for fields, Python's quotes |
 | lists of Rancher's API, CloudEvents, Ansible's k8s_info, ConvertTo-Json | objects under a key |
@@ -62,9 +62,10 @@ _INSTEAD = "`kubectl get cronjobs,jobs,pods,events -A -o json` prints a file tha
 _TEXTS = (
     (
         re.compile(rb"\A[^\n{]*\bprotoPayload\.(?:method|resource)Name[^\n{]*\n"), b",",
-        ("is a CSV export of Cloud Logging, which takes the objects in each entry apart into "
-        "columns of text: download the same entries as JSON, or let `gcloud logging read "
-        "'protoPayload.serviceName=\"k8s.io\"' --format=json` print them, and name that"),
+        ("is a table of Cloud Logging's entries without the columns that tell them (timestamp, "
+        "protoPayload.methodName, protoPayload.resourceName, protoPayload.response): let `gcloud "
+        "logging read 'protoPayload.serviceName=\"k8s.io\"' --format=json` print them, and name "
+        "that"),
     ),
     (
         re.compile(rb'"kvs"\s*:'), b'"mod_revision"',
@@ -130,12 +131,12 @@ def office(names: Iterable[str]) -> str:
 
 
 def table(sample: Sample) -> str:
-    """What is said of a table of which no cell has an object, as `described`."""
+    """What is said of a table that holds no object, as `described`."""
     if not sample.is_text or not is_table(sample.head):
         return ""
     return (
-        "is a table, in whose cells no audit event and no Event is as JSON: export whole entries "
-        f"as JSON where it comes from; {_INSTEAD}"
+        "is a table that holds no audit event and no Event, neither as JSON in a cell nor with its "
+        f"uid in columns: export whole entries as JSON where it comes from; {_INSTEAD}"
     )
 
 

@@ -192,10 +192,10 @@ def said_of(content: bytes, name: str, tmp_path: Path) -> str:
     return str(refused.value)
 
 
-def test_logs_explorers_csv_is_told_with_what_to_download(tmp_path: Path) -> None:
+def test_a_table_of_cloud_logging_without_what_tells_entries_is_told(tmp_path: Path) -> None:
     assert not is_csv(EXPLORER.encode())
     said = said_of(EXPLORER.encode(), "downloaded-logs.csv", tmp_path)
-    assert "is a CSV export of Cloud Logging" in said
+    assert "is a table of Cloud Logging's entries without the columns that tell them" in said
     assert "--format=json` print them" in said
 
 

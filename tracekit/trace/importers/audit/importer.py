@@ -27,6 +27,7 @@ from tracekit.base.numbers import whole_number
 from tracekit.trace.format.extract import number_of
 from tracekit.trace.format.model import STREAM_KINDS, Call, Gap, RowType
 from tracekit.trace.importers.audit.calls import call_of
+from tracekit.trace.importers.audit.columns import APART
 from tracekit.trace.importers.audit.encoded import parsed_fields
 from tracekit.trace.importers.audit.entry import (
     COMPLETE,
@@ -325,13 +326,19 @@ class AuditReader:
         yield from gaps
 
     def _once(self, group: Iterable[tuple[_ObjectKey, bytes]]) -> Iterator[Entry]:
+        """The entries of a group, each once; of those logged twice the one that tells more."""
         last: tuple[int, str] | None = None
+        held = b""
         for (_, _, _, at_ns, audit_id), data in group:
             if last == (at_ns, audit_id):
                 self.result.calls["logged twice, left out"] += 1
+                held = max(held, data, key=len)
                 continue
-            last = (at_ns, audit_id)
-            yield unpack_entry(data, self._clock.shifts_ns)
+            if last is not None:
+                yield unpack_entry(held, self._clock.shifts_ns)
+            last, held = (at_ns, audit_id), data
+        if last is not None:
+            yield unpack_entry(held, self._clock.shifts_ns)
 
     def _tell_clocks(self) -> None:
         """Say which API servers' clocks were put right, and what cannot be."""
@@ -462,26 +469,53 @@ class AuditReader:
             f"group out, or the log is of another server or time; {advice}"
         )
 
+    def _lacks(self) -> str:
+        """Why a log with writes to Jobs shows none."""
+        if self.result.shapes[APART]:
+            return "the bodies of this log are taken apart into columns of text"
+        return f"this log was written at {_least(self._levels)} level"
+
+    def _names_writers_only(self) -> str:
+        """What is said of such a log alone, "" if it has the level that is needed."""
+        who = f"{self._lacks()}: it names who wrote which Job when, not what; "
+        if self.result.shapes[APART]:
+            return (
+                f"{who}no object can be put together of them. Export the same entries as JSON and "
+                "name that (of Cloud Logging `gcloud logging read 'protoPayload.serviceName="
+                '"k8s.io"\' --format=json` prints them)'
+            )
+        if _least(self._levels) == "RequestResponse":
+            return ""
+        return (
+            f"{who}the bodies of the answers are needed (RequestResponse), which `tracekit "
+            "manifests --audit-policy` turns on"
+        )
+
+    def _tells_without_jobs(self) -> bool:
+        """Whether a log that shows no Job tells of what else was recorded.
+
+        Raises:
+            TraceFormatError: It shows nothing.
+        """
+        result = self.result
+        if not self.entries:
+            return False
+        if self._written["jobs"] and result.beside:
+            result.remarks.append(
+                f"{self._lacks()}: it tells who wrote, and the other sources what was written"
+            )
+            return False
+        if self._written["jobs"] and (said := self._names_writers_only()):
+            raise TraceFormatError(said)
+        if not any(result.streams[stream] for stream in _WORKLOADS):
+            raise TraceFormatError(self._why_nothing())
+        return True
+
     def _judge_levels(self) -> None:
         result = self.result
         levels = ", ".join(f"{n} at {level or 'no'} level" for level, n in self._levels.items())
-        if not result.streams["jobs"]:
-            if not self.entries:
-                return
-            if self._written["jobs"] and result.beside:
-                result.remarks.append(
-                    f"this log was written at {_least(self._levels)} level: it tells who wrote, "
-                    "and the other sources what was written"
-                )
-                return
-            if self._written["jobs"] and _least(self._levels) != "RequestResponse":
-                raise TraceFormatError(
-                    f"this log was written at {_least(self._levels)} level: it names who wrote "
-                    "which Job when, not what; the bodies of the answers are needed "
-                    "(RequestResponse), which `tracekit manifests --audit-policy` turns on"
-                )
-            if not any(result.streams[stream] for stream in _WORKLOADS):
-                raise TraceFormatError(self._why_nothing())
+        if not result.streams["jobs"] and not self._tells_without_jobs():
+            return
         for stream in STREAM_KINDS:
             if result.streams[stream] or (stream == "leases" and self._renewals):
                 continue
@@ -489,6 +523,11 @@ class AuditReader:
             if self._written[stream]:
                 reason = f"the log has {self._written[stream]} writes of them without bodies"
             result.not_recorded[stream] = reason
+        if result.shapes[APART]:
+            result.remarks.append(
+                f"{result.shapes[APART]:,} entries whose answers are taken apart into columns of "
+                "text tell who wrote, and not what"
+            )
         if len(self._levels) > 1:
             result.remarks.append(f"writes that matter: {levels}")
 

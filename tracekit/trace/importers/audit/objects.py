@@ -521,7 +521,8 @@ def _marked(state: _State, entry: Entry, later: _Later) -> None:
     spec = spec if isinstance(spec, dict) else {}
     status = status if isinstance(status, dict) else {}
     at_once = status.get("phase") in _ENDED or not spec.get("nodeName")
-    grace_s = 0 if at_once else spec.get("terminationGracePeriodSeconds", TERMINATION_GRACE_S)
+    asked = spec.get("terminationGracePeriodSeconds")
+    grace_s = 0 if at_once else asked if isinstance(asked, int) else TERMINATION_GRACE_S
     mark: Raw = {
         "deletionTimestamp": format_rfc3339(floor_second(now_ns) + grace_s * NS_PER_S),
         "deletionGracePeriodSeconds": grace_s,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tracekit.trace.importers.audit.columns import are_columns
 from tracekit.trace.importers.containers import joined
 from tracekit.trace.importers.documents import documents
 from tracekit.trace.importers.source import LineSource
@@ -13,8 +14,6 @@ from tracekit.trace.importers.yamls import is_yaml, yaml_documents
 
 _HEAD_BYTES = 64 * 1024
 _MARKS = ("auditID", "AuditId", "protoPayload")
-#: What the name of a column ends with where a store has flattened events.
-_FLAT = ".auditID"
 
 
 def texts(
@@ -36,12 +35,11 @@ def texts(
 
 
 def is_csv(head: bytes) -> bool:
-    """Whether text begins as a CSV export in which audit events are.
-
-    Logs Explorer's, which has a column for each field of an entry, is none.
-    """
+    """Whether text begins as a CSV export in which audit events are."""
     return any(
-        name in _MARKS or name.endswith(_FLAT) or any(m in cell and "{" in cell for m in _MARKS)
+        are_columns(row)
+        or any(
+            n in _MARKS or any(m in cell and "{" in cell for m in _MARKS) for n, cell in row.items()
+        )
         for row in first_rows(head)
-        for name, cell in row.items()
     )

@@ -21,6 +21,7 @@ other names: Cloud Logging (`protoPayload`) and Log Analytics (`AuditId`, `Objec
 | `line`, `values` | Loki (`logcli -o jsonl`, its API) |
 | `MESSAGE` | journald (`journalctl -o json`) |
 | `resourceLogs`, `body`, `kvlistValue` | OpenTelemetry's collector (file exporter, OTLP's JSON) |
+| dotted names, a column for each field | what `columns.py` names |
 | base64, fields as text, `protopayload_auditlog`, `proto_payload` | what `encoded.py` names |
 """
 
@@ -35,6 +36,7 @@ from typing import Any
 
 import orjson
 
+from tracekit.trace.importers.audit.columns import APART, from_fields
 from tracekit.trace.importers.audit.encoded import (
     decoded,
     from_bigquery,
@@ -50,10 +52,6 @@ Raw = dict[str, Any]
 _HEAD_BYTES = 512
 #: How deep objects, lists and texts around an event may be nested.
 _NESTED_MAX = 12
-#: So many digits has a status code (RFC 9110, section 15).
-_CODE_DIGITS = 3
-#: Of what was flattened one of these is there.
-_FLAT = (".auditID", "objectRef.resource")
 _DECODER = JSONDecoder()
 #: Stands in a document for what of its text was an event and is not whole.
 _CUT = object()
@@ -236,17 +234,17 @@ def _of_object(value: Raw, shape: str, depth: int) -> Iterator[tuple[str, bytes]
     if "auditID" in value and "stage" in value and "objectRef.resource" not in value:
         yield shape, orjson.dumps(parsed_fields(value), option=orjson.OPT_NON_STR_KEYS)
         return
-    if type(value.get("protopayload_auditlog")) is dict:
-        value = from_bigquery(value)
-    payload = value.get("proto_payload")
-    if type(payload) is dict and type(payload.get("audit_log")) is dict:
-        value = from_log_analytics_view(value)
-    if type(value.get("protoPayload")) is str:
-        value = {**value, "protoPayload": parsed(value["protoPayload"])}  # the cell of a table
+    apart = from_fields(value)
+    if apart is not None:
+        event, is_apart = apart
+        yield from _events(event, APART if is_apart else shape or "elastic", depth + 1)
+        return
+    value = _as_exported(value)
     if type(value.get("protoPayload")) is dict:
         entry = from_cloud_logging(value)
         if entry is not None:
-            yield "gke", orjson.dumps(entry, option=orjson.OPT_NON_STR_KEYS)
+            said = APART if shape == APART else "gke"
+            yield said, orjson.dumps(entry, option=orjson.OPT_NON_STR_KEYS)
         return
     if "AuditId" in value and ("Stage" in value or "ObjectRef" in value):
         yield "aks", orjson.dumps(from_log_analytics(value))
@@ -256,12 +254,20 @@ def _of_object(value: Raw, shape: str, depth: int) -> Iterator[tuple[str, bytes]
             yield from _events(inner, shape or _SHIPPERS.get(name, ""), depth + 1)
 
 
+def _as_exported(value: Raw) -> Raw:
+    """An entry of Cloud Logging as it exports it itself, of other forms; all else as it is."""
+    if type(value.get("protopayload_auditlog")) is dict:
+        value = from_bigquery(value)
+    payload = value.get("proto_payload")
+    if type(payload) is dict and type(payload.get("audit_log")) is dict:
+        value = from_log_analytics_view(value)
+    if type(value.get("protoPayload")) is str:
+        value = {**value, "protoPayload": parsed(value["protoPayload"])}  # the cell of a table
+    return value
+
+
 def _held(value: Raw) -> Iterator[tuple[str, Any]]:
     """What of an object may hold events, by the name that tells whose shape it is."""
-    dotted = _undotted(value)
-    if dotted is not None:
-        yield "kubernetes", dotted
-        return
     version, kind = value.get("apiVersion"), value.get("kind")
     if type(version) is str and type(kind) is str:
         if version.startswith("audit.k8s.io/"):
@@ -284,36 +290,6 @@ def _table(columns: list[Any], rows: list[Any]) -> list[Raw]:
         str(c.get("name") or c.get("ColumnName")) if type(c) is dict else str(c) for c in columns
     ]
     return [dict(zip(names, row, strict=False)) for row in rows if type(row) is list]
-
-
-def _undotted(value: Raw) -> Raw | None:
-    """An event that was flattened to dotted names, as exports of Elasticsearch and Splunk have it.
-
-    What Kibana is answered (`fields`) has an array for each field, of its one value.
-    """
-    name = next((n for n in value if type(n) is str and n.endswith(_FLAT)), None)
-    if name is None:
-        return None
-    prefix = name.removesuffix("objectRef.resource").removesuffix("auditID")
-    if type(value[name]) is list:
-        value = {k: v[0] if type(v) is list and len(v) == 1 else v for k, v in value.items()}
-    event: Raw = {}
-    for key, inner in value.items():
-        if not str(key).startswith(prefix) or inner in (None, "", "-"):
-            continue
-        *path, last = str(key).removeprefix(prefix).split(".")
-        at = event
-        for step in path:
-            at = at.setdefault(step, {})
-            if type(at) is not dict:
-                break
-        else:
-            at[last] = inner
-    status = event.get("responseStatus")
-    code = status.get("code") if type(status) is dict else None
-    if type(status) is dict and type(code) is str and code.isdecimal():
-        status["code"] = int(code[:_CODE_DIGITS])
-    return event
 
 
 def from_cloud_logging(value: Mapping[str, Any]) -> Raw | None:
