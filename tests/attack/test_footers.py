@@ -89,6 +89,7 @@ def test_a_footer_that_lies_is_not_believed(honest: Path, tmp_path: Path, name: 
         assert "fault of tracekit" not in said, words
 
 
+@pytest.mark.full
 def test_an_honest_one_is(honest: Path) -> None:
     for words in QUESTIONS:
         assert run(words[0], str(honest), *words[1:])[0] == 0, words

@@ -193,6 +193,7 @@ def test_a_field_of_another_type(path: tuple[str, ...], value: Any) -> None:
     check(log_text, verbs, 0)
 
 
+@pytest.mark.full
 @given(logs(), st.lists(st.sampled_from(VERBS), min_size=4, max_size=4), st.integers(0, 99))
 @settings(FUZZING, max_examples=3, derandomize=True)
 def test_some_records(log_text: bytes, verbs: list[tuple[str, ...]], job: int) -> None:

@@ -251,6 +251,7 @@ def test_json_holds_the_texts_as_they_are(hostile: Path, run: Run) -> None:
     assert all(row["namespace"].endswith(EVIL) for row in json.loads(out))
 
 
+@pytest.mark.full
 def test_a_page_has_no_element_of_theirs(
     hostile: Path, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

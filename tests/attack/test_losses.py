@@ -83,6 +83,7 @@ def test_what_lies_outside_of_the_loss_is_judged_as_before(whole, tmp_path) -> N
     assert set(kept) <= found
 
 
+@pytest.mark.full
 def test_a_gap_is_said_by_every_verb(whole, tmp_path) -> None:
     trace = without(whole, tmp_path / "t", 9)
     said = "has lost its rows 1800 to 1999"

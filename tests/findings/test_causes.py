@@ -200,6 +200,7 @@ def test_why_a_job_failed_is_one_finding(name: str, traces: Traces) -> None:
     assert roots
 
 
+@pytest.mark.full
 def test_the_timeline_says_of_a_schedule_that_is_never_due_what_diagnose_says(
     traces: Traces,
 ) -> None:
@@ -215,6 +216,7 @@ def test_the_timeline_says_of_a_schedule_that_is_never_due_what_diagnose_says(
     assert not any(what.startswith("due, not started (missed)") for what in said)
 
 
+@pytest.mark.full
 def test_explain_knows_that_the_controller_was_behind(traces: Traces) -> None:
     """One Job's rows do not tell it: those of all Jobs are asked where something hangs on it."""
     name = "v1.27.4-churn606"

@@ -60,6 +60,7 @@ def explained(opened: Trace, key: str) -> str:
     return opened.explain(key).text()
 
 
+@pytest.mark.full
 def test_a_deletion_by_the_ttl_is_told_once_and_as_its_own(opened: Trace) -> None:
     for key in ("t-churn/kept-short", "kept-short-29928705"):
         text = explained(opened, key)

@@ -141,6 +141,7 @@ def test_sarif_names_rules_and_objects(traces: Traces) -> None:
     assert run_["results"][0]["locations"][0]["logicalLocations"][0]["fullyQualifiedName"]
 
 
+@pytest.mark.full
 def test_filters_choose_findings(traces: Traces) -> None:
     path = traces.path(TROUBLES)
 
@@ -216,6 +217,7 @@ def lying(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return folder / "lie", lie.key
 
 
+@pytest.mark.full
 def test_an_accepted_divergence_does_not_hide_the_next_one(
     lying: tuple[Path, str], tmp_path: Path
 ) -> None:
@@ -271,6 +273,7 @@ def test_what_cannot_be_judged_is_said(tmp_path: Path) -> None:
     assert "TK906" in run(tmp_path / "small").stdout
 
 
+@pytest.mark.full
 def test_the_version_that_was_taken_is_told(tmp_path: Path) -> None:
     log = write_log(tmp_path / "small.jsonl", small_log())
     assert tracekit("import", "watch", log, "-o", tmp_path / "small").exit_code == 0
@@ -282,6 +285,7 @@ def test_the_list_names_every_kind() -> None:
     assert all(f" {rule.id}  " in listed for rule in RULES)
 
 
+@pytest.mark.full
 def test_names_cannot_command_the_terminal(tmp_path: Path) -> None:
     name = "oom\x1b[31m<b>|`"
     rows = json.dumps(list(json_lines(TRACES / TROUBLES / "watch.jsonl.zst")))

@@ -39,6 +39,7 @@ def test_findings_do_not_depend_on_the_parts(
     assert _told(path) == whole
 
 
+@pytest.mark.full
 def test_a_part_is_not_held_beside_the_next(
     traces: Traces, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -544,6 +544,7 @@ OF_ALL = ("TK207", "TK421", "TK434", "TK9")
 _OF_JOBS = "SELECT namespace, id, claim FROM findings WHERE kind = 'Job'"
 
 
+@pytest.mark.full
 def test_each_verb_says_of_a_job_what_diagnose_says(trace: str, facts: Facts) -> None:
     said: dict[str, set[tuple[str, str]]] = {}
     for finding in diagnose(facts):

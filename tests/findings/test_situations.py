@@ -67,6 +67,7 @@ def imported(place: Path, text: str) -> str:
     return str(out)
 
 
+@pytest.mark.full
 def test_a_pod_that_a_suspension_ended_is_no_failure(tmp_path: Path) -> None:
     lines = (json.dumps({"type": kind, "object": found}) for kind, found in suspended_once())
     trace = imported(tmp_path, "".join(f"{line}\n" for line in lines))

@@ -72,6 +72,7 @@ def test_what_an_unfinished_job_waits_for_is_a_row(tmp_path: Path) -> None:
     assert all(row["advice"] and row["since_at"] for row in rows)
 
 
+@pytest.mark.full
 def test_advice_names_the_file_as_its_user_does(tmp_path: Path) -> None:
     """Where the trace is one of the moment, its place is nobody's."""
     log = tmp_path / "my watch.jsonl.zst"

@@ -252,6 +252,7 @@ def test_verdicts_are_kept_outside_the_trace_and_made_again_when_it_grows(
     assert calls == [1]  # a file that rotted is no verdict
 
 
+@pytest.mark.full
 def test_other_rules_are_not_served_from_the_cache(trace: Path) -> None:
     count = "SELECT count(*) AS n FROM divergences"
     as_recorded = Session([trace]).table(count).to_pylist()[0]["n"]

@@ -30,6 +30,7 @@ def test_no_blank_is_left_to_fill_in(session_of, name: str) -> None:  # noqa: F8
             assert words[1] == "timeline" or f"{target.namespace}/{target.name}" in words
 
 
+@pytest.mark.full
 def test_a_time_of_a_command_is_a_whole_second(session_of) -> None:  # noqa: F811
     findings = diagnosis_of(session_of("v1.36.3-troubles")).findings(Wanted(None))
     asked = [words for finding in findings for words in commands(finding, "t")]

@@ -176,6 +176,7 @@ def test_a_trace_brings_its_version_deadlines_and_run_times(tmp_path: Path) -> N
     assert names(by_name["t-cronjobs/allow"]) == []
 
 
+@pytest.mark.full
 def test_explain_notes_what_lint_says_and_no_verdict_rests_on_it(tmp_path: Path) -> None:
     trace = tmp_path / "t"
     import_log(TRACES / "v1.36.3-all/watch.jsonl.zst", trace, "v1.36.3-all")
@@ -190,6 +191,7 @@ def test_explain_notes_what_lint_says_and_no_verdict_rests_on_it(tmp_path: Path)
     assert "schedule never-due: @every counts from the last 20 s" in text
 
 
+@pytest.mark.full
 def test_the_view_of_cronjobs_has_the_notes_of_explain(tmp_path: Path) -> None:
     trace = import_log(TRACES / "v1.36.3-all/watch.jsonl.zst", tmp_path / "t", "v1.36.3-all").path
     ask = "SELECT cronjob, schedule_notes AS notes FROM cronjobs ORDER BY cronjob"

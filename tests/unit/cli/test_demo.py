@@ -32,6 +32,7 @@ def test_it_shows_a_clean_trace_and_a_lie_and_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.full
 def test_what_it_keeps_is_judged_as_it_showed(tmp_path: Path) -> None:
     place = tmp_path / "demo"
     shown = _run("-o", str(place)).stdout
@@ -45,6 +46,7 @@ def test_what_it_keeps_is_judged_as_it_showed(tmp_path: Path) -> None:
     assert "is there already" in str(refused.exception)
 
 
+@pytest.mark.full
 def test_a_lie_that_is_not_found_is_an_error(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -57,6 +59,7 @@ def test_a_lie_that_is_not_found_is_an_error(
     assert isinstance(failed.exception, demo.DemoError)
 
 
+@pytest.mark.full
 def test_a_real_trace_with_a_divergence_is_an_error(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
