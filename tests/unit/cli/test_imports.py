@@ -90,6 +90,7 @@ class Imported(NamedTuple):
         return here, import_module("numpy") is not None
 
 
+@pytest.mark.full
 def test_a_process_that_judges_imports_no_more_and_lets_a_controller_do_so() -> None:
     names = ("numpy", "pandas", "cloudpickle")
     with executor_of(2, None, 0) as executor:
@@ -100,6 +101,7 @@ def test_a_process_that_judges_imports_no_more_and_lets_a_controller_do_so() -> 
     assert done.result == ([], True)
 
 
+@pytest.mark.full
 def test_only_the_recorder_takes_what_speaks_to_a_cluster() -> None:
     """It is a quarter of an installation, and a second of a start."""
     script = (

@@ -150,6 +150,7 @@ def test_the_verdict_is_summed_up_in_five_lines_at_most(folder: Path, rules: str
         assert sum(kinds) == int(found[1])
 
 
+@pytest.mark.full
 def test_no_value_is_cut(folder: Path) -> None:
     """Whatever a pipe gets of a table, a terminal shows too, maybe on several lines."""
     for words in (["info", "run"], ["jobs", "run", "-o", "wide"], ["versions"]):
