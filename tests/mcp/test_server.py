@@ -145,6 +145,10 @@ def test_no_other_trace_or_file_is_opened(word: str, call: Call, traces: dict[st
         ("diagnose", {"limit": 10**30},
          "diagnose cannot take limit: Input should be less than or equal to 200"),
         ("explain", {}, "explain cannot take key: Field required"),
+        ("explain", {"key": "a\0b"}, "explain cannot take key: no name, time or query holds a NUL"),
+        ("who", {"name": "x" * 200_000}, "who cannot take name: it is longer than 100,000 bytes"),
+        ("\x1b[2J", {},
+         f"there is no tool \\x1b[2J; it is one of {', '.join(ASKED)}"),
     ],
 )  # fmt: skip
 def test_what_a_tool_does_not_take_is_refused(
@@ -154,6 +158,16 @@ def test_what_a_tool_does_not_take_is_refused(
     answer = call(tool, **{"trace": "demo/lie", **given})
     assert answer.is_error
     assert [part.text for part in answer.content] == [sentence]
+
+
+def test_a_fault_of_its_own_is_one_sentence() -> None:
+    def fails(_: object) -> Printed:
+        raise OSError("\x1b[2J")
+
+    answer = caller({"t": "t"}, fails)("coverage")
+    assert answer.is_error
+    (said,) = [part.text for part in answer.content]
+    assert said == "this is a fault of tracekit's own (OSError): please report it"
 
 
 def test_the_schema_of_a_tool_says_what_it_takes(traces: dict[str, Path]) -> None:

@@ -15,9 +15,13 @@ from typing import Final
 #: What some spreadsheet takes for the beginning of a formula.
 _FORMULA = re.compile("[=+\\-@\n\uff1d\uff0b\uff0d\uff20]")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
-_MARKUP = re.compile(r"[\\`*_\[\]<>|~&$]|(?<=:)//|(?<=\bwww)\.", re.IGNORECASE)
+#: The last two are an address and a mention, of which GitHub makes links, and tells whom it names.
+_MARKUP = re.compile(
+    r"[\\`*_\[\]<>|~&$]|(?<=:)//|(?<=www)\.|@(?=[\w-]*\.)|(?<!\w)@(?=\w)", re.IGNORECASE
+)
+#: Addresses are looked for in text that was decoded: only a character between helps, of no width.
 _AS_ENTITY: Final = {
-    "<": "&lt;", ">": "&gt;", "&": "&amp;", "//": "&#47;&#47;", ".": "&#46;",
+    "<": "&lt;", ">": "&gt;", "&": "&amp;", "//": "&#47;&#47;", ".": "&#46;", "@": "@&#8203;",
 }  # fmt: skip
 #: A word that every shell takes for itself, as the names of Kubernetes are.
 _SHELL_WORD = re.compile(r"[A-Za-z0-9_.:/@%+,-]+")
@@ -71,7 +75,7 @@ def for_csv(text: str) -> str:
 
 
 def for_markdown(text: str) -> str:
-    """The text as a cell of a table: nothing in it is markup, a link or HTML."""
+    """The text as a cell of a table: nothing in it is markup, a link, a mention or HTML."""
     text = _MARKUP.sub(lambda match: _AS_ENTITY.get(match[0], f"\\{match[0]}"), text)
     return for_terminal(text)
 

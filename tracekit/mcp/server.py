@@ -27,9 +27,11 @@ from tracekit.mcp.statements import Statement
 
 _QUERY_CHARS_MAX: Final = 20_000
 _NAME_CHARS_MAX: Final = 60
-#: A query of one word would be taken for one more trace, and opened.
+#: Linux takes no word of 128 KiB for a process; no name or time is near this.
+_WORD_BYTES_MAX: Final = 100_000
 #: Of what happens much, so much is looked at.
 _MANY: Final = "--limit=5000"
+#: A query of one word would be taken for one more trace, and opened.
 _A_QUERY: Final = "/* a query */ "
 _READ_ONLY: Final = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
@@ -76,15 +78,22 @@ class _Server(MCPServer):
     ) -> CallToolResult | InputRequiredResult:
         """Ask a tool; arguments that it does not take are one sentence."""
         takes = self._takes.get(name)
-        for unknown in (key for key in arguments if takes is not None and key not in takes):
-            meant = closest(unknown, takes or ())
-            hint = f"did you mean {meant}?" if meant else f"it takes {', '.join(takes or ())}"
+        if takes is None:
+            tools = ", ".join(self._takes)
+            return refused(f"there is no tool {_shown(name)}; it is one of {tools}")
+        for unknown in (key for key in arguments if key not in takes):
+            meant = closest(unknown, takes)
+            hint = f"did you mean {meant}?" if meant else f"it takes {', '.join(takes)}"
             return refused(f"{name} takes no argument {_shown(unknown)}; {hint}")
+        for key, value in arguments.items():
+            if isinstance(value, str) and (why := _why_no_word(value)):
+                return refused(f"{name} cannot take {key}: {why}")
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
             if not isinstance(error.__cause__, ValidationError):
-                raise
+                said = type(error.__cause__ or error).__name__
+                return refused(f"this is a fault of tracekit's own ({said}): please report it")
             found = error.__cause__.errors(include_url=False, include_input=False)[0]
             where = ".".join(map(str, found["loc"]))
             return refused(f"{name} cannot take {_shown(where)}: {found['msg']}")
@@ -92,6 +101,15 @@ class _Server(MCPServer):
 
 def _shown(word: str) -> str:
     return for_terminal(word[:_NAME_CHARS_MAX])
+
+
+def _why_no_word(text: str) -> str | None:
+    """Why no process can be given the text as a word, or None."""
+    if "\0" in text:
+        return "no name, time or query holds a NUL"
+    if len(text.encode("utf-8", "surrogatepass")) > _WORD_BYTES_MAX:
+        return f"it is longer than {_WORD_BYTES_MAX:,} bytes"
+    return None
 
 
 class _Tools:
