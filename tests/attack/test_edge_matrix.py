@@ -84,6 +84,7 @@ def test_each_edge(tmp_path: Path, edge: str) -> None:
     check(tmp_path, edge, VERBS)
 
 
+@pytest.mark.full
 def test_the_fields_are_there() -> None:
     """Else a field that was renamed, or misspelt here, would be asked for in vain."""
     rows = json.dumps(record(4711))

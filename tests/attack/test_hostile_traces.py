@@ -203,6 +203,7 @@ def test_one_row_that_is_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         TraceReader(trace).table(NAMES)
 
 
+@pytest.mark.full
 def test_limits_can_be_lifted(tmp_path: Path) -> None:
     text = pa.DictionaryArray.from_arrays(pa.array([0] * 300, pa.int32()), ["m" * LONG])
     trace = forged(tmp_path / "t", {"message": text}, 300)

@@ -121,6 +121,7 @@ def test_who_deleted_is_known_by_an_event_that_was_combined(tmp_path: Path) -> N
     assert [row["actor"] for row in by] == ["cronjob-controller"]
 
 
+@pytest.mark.full
 def test_a_look_is_drawn_from_the_creation_that_it_tells_of(tmp_path: Path) -> None:
     files = ("all.yaml", "events.yaml")
     first_screen("17-node-shutdown", files, tmp_path)

@@ -84,6 +84,7 @@ def test_advice_names_the_file_as_its_user_does(tmp_path: Path) -> None:
     assert all(words.startswith(f"'{log}'") for words in asked), asked
 
 
+@pytest.mark.full
 def test_the_view_causes_has_what_each_cause_cost_and_whose_doing_it_was(tmp_path: Path) -> None:
     """Each failed Job counts once among them; pod time is that of `wasted_pods`."""
     name = "v1.36.3-troubles"

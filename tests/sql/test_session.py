@@ -340,6 +340,7 @@ def test_a_trace_with_a_damaged_header_is_named_and_the_others_answer(tmp_path: 
         Session([tmp_path / "b"])
 
 
+@pytest.mark.full
 def test_a_trace_that_has_lost_a_part_gets_no_verdicts(tmp_path: Path) -> None:
     write_jobs(tmp_path / "whole", "a", rows=1)
     lossy = write_jobs(tmp_path / "lossy", "a", "b", "c", rows=1)
@@ -429,6 +430,7 @@ def test_a_process_zone_that_is_none_is_one_sentence(trace_path) -> None:
         )
 
 
+@pytest.mark.full
 def test_many_verdicts_answer_where_they_are_kept_as_few_do_in_memory(
     trace_path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,6 +34,7 @@ def test_where_the_file_lies(monkeypatch, tmp_path: Path) -> None:
     assert config_file() == tmp_path / ".config" / "tracekit" / "config.toml"
 
 
+@pytest.mark.full
 def test_a_verbs_table_wins_over_the_rest_and_the_command_line_over_all(
     run,  # noqa: F811
     trace_path,  # noqa: F811

@@ -119,6 +119,7 @@ class TestBesideTheWatch:
         assert audit.header.sessions[-1]["report"]["kind"] == "audit"
 
 
+@pytest.mark.full
 def test_with_the_watch_every_row_learns_who_wrote_it(tmp_path):
     place = TRACES / "v1.28.15-all"
     reader, _ = imported(

@@ -100,6 +100,7 @@ def test_blocks_of_any_size_make_the_same_trace(log, tmp_path, monkeypatch, size
     assert said == told
 
 
+@pytest.mark.full
 def test_who_parses_shows_nowhere(log, tmp_path, monkeypatch) -> None:
     in_blocks(monkeypatch, 300)
     whole, told = written(log, tmp_path / "whole")

@@ -284,6 +284,7 @@ def test_a_body_that_is_no_text_is_a_line_that_cannot_be_read() -> None:
     assert any("without an audit entry" in what for what in result.problems)
 
 
+@pytest.mark.full
 @_QUICK
 @given(data=st.data())
 def test_a_log_of_a_controller_manager_is_read_whatever_became_of_it(data: st.DataObject) -> None:
@@ -304,6 +305,7 @@ def test_a_log_of_a_controller_manager_is_read_whatever_became_of_it(data: st.Da
             assert "\n" not in str(error)  # noqa: PT017 - any sentence will do
 
 
+@pytest.mark.full
 @_QUICK
 @given(data=st.data())
 def test_each_line_of_a_controller_managers_log_is_kept_or_named(data: st.DataObject) -> None:

@@ -126,6 +126,7 @@ def test_alone_it_is_no_trace(tmp_path: Path) -> None:
         import_files(ImportRequest([str(log)], tmp_path / "trace"))
 
 
+@pytest.mark.full
 def test_explain_tells_its_syncs_with_v_only(
     tmp_path: Path, record: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
