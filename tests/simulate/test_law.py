@@ -182,6 +182,7 @@ def test_a_deadline_that_ends_the_job_again_when_it_is_gone(tmp_path: Path) -> N
     assert not [j for j in judged(made, tmp_path / "t") if j.divergent]
 
 
+@pytest.mark.full
 def test_handlers_that_were_behind_may_be_so_at_the_next_sync_too(tmp_path: Path) -> None:
     """A sync that leaves no write finds a pod in its cache whose creation is still waited for.
 
@@ -191,6 +192,7 @@ def test_handlers_that_were_behind_may_be_so_at_the_next_sync_too(tmp_path: Path
     assert not [j for j in judged(made, tmp_path / "t") if j.divergent]
 
 
+@pytest.mark.full
 def test_the_orphan_worker_takes_one_finalizer_after_the_other(tmp_path: Path) -> None:
     """A slow client's call for each of five pods: that another Job is served meanwhile tells no
     more than that the first of them has had its turn.

@@ -180,7 +180,7 @@ QUICK: dict[str, Kept] = {
     "scale/test_processes.py::test_pieces_say_what_the_whole_says": Kept(("v1.25.4-twins",)),
     "scale/test_processes.py::test_units_read_alone_say_the_same": Kept(every=3),
     "simulate/test_law.py::test_a_simulated_trace_replays_without_a_divergence": Kept(every=10),
-    "simulate/test_law.py::test_what_was_mended_stays_so": Kept(every=28),
+    "simulate/test_law.py::test_what_was_mended_stays_so": Kept(every=56),
     "stores/test_stores.py::test_every_command_says_of_a_url_what_it_says_of_the_directory": Kept(
         every=6
     ),
@@ -367,6 +367,10 @@ QUICK: dict[str, Kept] = {
     "unit/cli/test_config.py::test_what_may_be_given_several_times_is_a_word_or_a_list": Kept(
         every=2
     ),
+    "simulate/test_hidden_timers.py::test_a_deadline_that_passed_before_the_pod_ended": Kept(
+        every=4
+    ),
+    "simulate/test_combined_events.py::test_it_is_believed_no_further": Kept(every=2),
 }
 
 
