@@ -28,8 +28,8 @@ def joined(lines: Iterable[bytes]) -> Iterator[bytes]:
                 continue
         elif (found := _CRI.match(line)) is not None:
             stream, part, text = found.groups()
-            if part == b"P":
-                parts.setdefault(stream, [line[: found.start(3)]]).append(text)
+            if part == b"P":  # of a copy with Windows' line ends it has one, too
+                parts.setdefault(stream, [line[: found.start(3)]]).append(text.removesuffix(b"\r"))
                 continue
             if stream in parts:
                 yield b"".join((*parts.pop(stream), text))

@@ -354,8 +354,10 @@ class KubectlLines:
 
 def _is_cut(document: Raw) -> bool:
     """Whether an object that stands alone as YAML, which can be cut anywhere, lacks its end."""
-    known = stream_of(document) in _WITH_STATUS and _identity(document)[0] != ""
-    return known and "status" not in document
+    meta = document.get("metadata")
+    is_of_server = isinstance(meta, dict) and any(meta.get(name) for name in _OF_SERVER)
+    is_whole = isinstance(document.get("status"), dict)
+    return stream_of(document) in _WITH_STATUS and is_of_server and not is_whole
 
 
 def _only_document(source: LineSource) -> Raw | None:

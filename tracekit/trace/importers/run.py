@@ -29,6 +29,7 @@ from tracekit.trace.importers.remote import is_remote_trace
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.source import LineSource, in_command
 from tracekit.trace.importers.watch import Mapped, Source, WatchImporter
+from tracekit.trace.importers.watchdog import EARLIER
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.stores.place import is_url
 from tracekit.trace.writing.placing import placed
@@ -290,6 +291,7 @@ def _watch(
         written = TraceReader(place).header
         write_header(place, replace(written, kubernetes_version=maker.kubernetes_version))
     if maker.guessed:
+        result.problems.pop(EARLIER, None)  # nothing was received at these times
         collected_ns = part.sources[0].collected_ns
         has = "the latest that an object tells"
         if collected_ns is not None:

@@ -331,12 +331,15 @@ def _decoded(chunks: Iterator[bytes]) -> Iterator[bytes]:
         if len(head) >= _MARK_BYTES:
             break
     mark, encoding = _marked(head)
-    rest = chain((head[len(mark) :],), chunks) if head else chunks
-    if encoding is None:
-        yield from _plain(rest) if b"\x1b" in head[:_LOOKED_AT] else rest
-        return
+    rest: Iterable[bytes] = chain((head[len(mark) :],), chunks) if head else chunks
+    if encoding is not None:
+        rest = _as_utf8(rest, encoding)
+    yield from _plain(rest) if b"\x1b" in head[:_LOOKED_AT] else rest
+
+
+def _as_utf8(chunks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
     decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
-    for chunk in rest:
+    for chunk in chunks:
         yield decoder.decode(chunk).encode()
     yield decoder.decode(b"", final=True).encode()
 

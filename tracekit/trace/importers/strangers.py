@@ -4,7 +4,10 @@
 |---|---|
 | archives and tables that are not unpacked here (7z, RAR, lz4, Parquet, …) | what they begin with |
 | a page of HTML, which a log-in answers in place of a file | the same |
-| `etcdctl get -w json` | `kvs` beside `header` |
+| `etcdctl get`, `-w json` | a key with protobuf below, `kvs` beside `header` |
+| Logstash's rubydebug | `=>` between a name and its value, a line each |
+| metrics of Prometheus, an answer of its API | `# HELP`, `resultType` |
+| k9s' screen | its frame around the names of columns |
 | the API server's legacy audit format | `AUDIT: id=` |
 | Cloud Logging's entries as CSV, without what tells them | columns of what is in `protoPayload` |
 | workbooks and documents of offices | what is in their archive, or how older ones begin |
@@ -58,6 +61,11 @@ _MAGIC = (
 )
 _HTML = re.compile(rb"\s*<(?:!doctype html|html)\b", re.IGNORECASE)
 _INSTEAD = "`kubectl get cronjobs,jobs,pods,events -A -o json` prints a file that can be imported"
+_ETCDCTL = (
+    "prints: `etcdctl snapshot save snapshot.db` writes what `tracekit import snapshot.db -o "
+    "TRACE` reads"
+)
+_METRICS = f"metrics tell how many there were, not what became of each; {_INSTEAD}"
 #: By what stands in the first of it; each with what must stand beside it.
 _TEXTS = (
     (
@@ -68,9 +76,29 @@ _TEXTS = (
         "that"),
     ),
     (
-        re.compile(rb'"kvs"\s*:'), b'"mod_revision"',
-        ("is what `etcdctl get -w json` prints: `etcdctl snapshot save snapshot.db` writes what "
-        "`tracekit import snapshot.db -o TRACE` reads"),
+        re.compile(rb'"kvs"\s*:'), b'"mod_revision"', f"is what `etcdctl get -w json` {_ETCDCTL}",
+    ),
+    (
+        re.compile(rb"^/registry/\S+\r?\nk8s\0", re.MULTILINE), b"k8s\0",
+        f"is what `etcdctl get` {_ETCDCTL}",
+    ),
+    (
+        re.compile(rb'\A\s*\{\r?\n\s+"[^"\n]+" => '), b" => ",
+        ("is what Logstash prints for people (rubydebug): with `output { stdout { codec => "
+        "json_lines } }` it prints the same events as JSON, which can be imported"),
+    ),
+    (
+        re.compile(rb"^# (?:HELP|TYPE) [a-zA-Z_:]", re.MULTILINE), b"{",
+        f"is metrics in Prometheus' text format: {_METRICS}",
+    ),
+    (
+        re.compile(rb'"resultType"\s*:\s*"(?:matrix|vector)"'), b'"metric"',
+        f"is an answer of Prometheus: {_METRICS}",
+    ),
+    (
+        re.compile("\u2502 +(?:NAMESPACE|NAME)".encode()), "\u2500".encode(),
+        ("is a copy of a screen of k9s, which shows what has room: `kubectl get cronjobs,jobs,"
+        "pods -A` prints the same as a table that can be imported"),
     ),
     (
         re.compile(rb'\bAUDIT: id="'), b'method="',

@@ -19,6 +19,8 @@ from tracekit.trace.format.model import STATE_TYPES, STREAM_KINDS, RowType
 _IMMORTAL = frozenset({"kube-system", "default", "kube-public"})
 #: A list may come from a cache that is a little behind; further back, it is another history.
 _BEHIND_MAX = 1000
+#: What is said of lines that came at a time before the one above.
+EARLIER = "receive times earlier than the line before"
 _WATCHED = frozenset({RowType.ADDED, RowType.MODIFIED, RowType.DELETED, RowType.BOOKMARK})
 
 
@@ -204,7 +206,7 @@ class Watchdog:
             self.problems["lines without a receive time, given that of the line before"] += 1
             return
         if self.last_ns is not None and recv_ns < self.last_ns:
-            self.problems["receive times earlier than the line before"] += 1
+            self.problems[EARLIER] += 1
         self.last_ns = recv_ns
 
     def _list(self, stream: str, state: StreamState, rv: int | None) -> None:

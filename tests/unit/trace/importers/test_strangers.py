@@ -32,6 +32,20 @@ SAID: dict[str, tuple[bytes | str, str]] = {
     "gzip, twice": (gzip.compress(gzip.compress(b"{}")), "is compressed twice over"),
     "a log-in": ("<!DOCTYPE html>\n<html>{}</html>", "is a page of HTML"),
     "etcdctl": (json.dumps({"header": {}, "kvs": [{"key": "L3I=", "mod_revision": 5}]}), "etcdctl snapshot save"),
+    "etcdctl, keys": (b"/registry/jobs/shop/a\nk8s\0\n\x0f\n\x08batch/v1\n", "etcdctl snapshot save"),
+    "rubydebug": (
+        '{\n       "message" => "{\\"kind\\":\\"Event\\",\\"auditID\\":\\"a\\"}",\n    "@version" => "1"\n}\n',
+        "codec => json_lines",
+    ),
+    "metrics": ('# HELP kube_job_info x\nkube_job_info{job_name="a"} 1\n', "is metrics in Prometheus'"),
+    "Prometheus": (
+        json.dumps({"data": {"resultType": "vector", "result": [{"metric": {}}]}}, indent=1),
+        "is an answer of Prometheus",
+    ),
+    "k9s": (
+        "┌──── jobs(all)[1] ────┐\n│ NAMESPACE↑  NAME  AGE │\n│ shop        load  9m  │\n",
+        "is a copy of a screen of k9s",
+    ),
     "legacy audit": (LEGACY * 3, "--audit-log-format=json"),
     "SimKube": (b"\x82\xa7version\x02\xa6events\x91\x82\xa2ts\x01\xacapplied_objs\x90apiVersion", "SimKube"),
     "Python's client": (json.dumps(SNAKE), "sanitize_for_serialization"),
