@@ -163,3 +163,16 @@ def test_a_path_that_is_no_text(tmp_path: Path, verb: tuple[str, ...]) -> None:
     for code, _, said in answers:
         assert code == 2
         assert said.splitlines()[-1].endswith("is not UTF-8: rename it"), said
+
+
+@pytest.mark.parametrize("kind", [tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.FIFOTYPE])
+def test_entries_that_are_no_files_count(
+    kind: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """38 kB of zstd hold 800,000 folders: each is work, though it holds nothing."""
+    monkeypatch.setattr("tracekit.trace.importers.gather._ENTRIES_MAX", 3)
+    path = tmp_path / "many.tar"
+    path.write_bytes(tar(*[lambda archive: linked(archive, "d", kind)] * 4, whole))
+    status, _, said = run("import", str(path), "-o", str(tmp_path / "out"))
+    assert status == 2
+    assert "more than 3 files, folders and links" in said

@@ -13,6 +13,7 @@ from tracekit.base.errors import UsageError
 from tracekit.cli.completion import complete_trace
 from tracekit.cli.messages import say
 from tracekit.cli.sql import tell_problems
+from tracekit.cli.targets import check_free, opened, text_opened
 from tracekit.cli.trace_options import namespace_option, range_options, range_within
 from tracekit.cli.units import HERE
 from tracekit.report.export.happenings import Happenings, happenings
@@ -59,8 +60,8 @@ def export(
     --since, --from or --to the Jobs that lived then are written, each whole.
     """
     target = None if output == "-" else Path(output)
-    if target is not None and target.exists() and not force:
-        raise UsageError(f"{target} exists: choose another name with -o, or add --force")
+    if target is not None:
+        check_free(target, force=force)
     if target is None and kind == "perfetto" and sys.stdout.isatty():
         raise UsageError("a Perfetto trace is not for a terminal: name a file with -o")
     session = Session([trace])
@@ -70,7 +71,7 @@ def export(
     found = happenings(session, namespace=namespace, times=range_within(session.end_ns, **times))
     tell_problems(session, printed)
     try:
-        _write(found, kind, target)
+        _write(found, kind, target, force=force)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -82,18 +83,18 @@ def export(
         say(f"Wrote {target}: {counted(len(found.jobs), 'Job')}, {size:,} bytes")
 
 
-def _write(found: Happenings, kind: str, target: Path | None) -> None:
+def _write(found: Happenings, kind: str, target: Path | None, *, force: bool) -> None:
     if kind == "perfetto":
         from tracekit.report.export.perfetto import write_perfetto  # noqa: PLC0415 - slow to import
 
         if target is None:
             write_perfetto(found, sys.stdout.buffer)
             return
-        with target.open("wb") as binary:
+        with opened(target, force=force) as binary:
             write_perfetto(found, binary)
         return
     if target is None:
         _TEXT[kind](found, sys.stdout)
         return
-    with target.open("w", encoding="utf-8", newline="") as text:
+    with text_opened(target, force=force) as text:
         _TEXT[kind](found, text)

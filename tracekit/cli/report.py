@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from tracekit.cli.report_many import ReportQuestion, pages_of, write_pages
 from tracekit.cli.report_serve import serve_report
 from tracekit.cli.snapshot_input import as_trace, look_option
 from tracekit.cli.sql import check_namespace, tell_problems
+from tracekit.cli.targets import check_free, text_opened
 from tracekit.cli.trace_options import (
     asked_rules,
     clock_option,
@@ -103,12 +103,13 @@ def report(
             raise UsageError(f"{asked} needs one trace, and {trace} names {len(traces)}")
         found, within = of_that_time(traces, times)
         pages = pages_of(found, _folder(output))
-        _check_free(pages.values(), force=force)
+        for page_file in pages.values():
+            check_free(page_file, force=force)
         question = ReportQuestion(rules, within, namespace, are_lifted())
         documents = ask_executor(
             found, question, processes=processes, scheduler=scheduler, parts=parts
         )
-        count, size = write_pages(documents, pages)
+        count, size = write_pages(documents, pages, force=force)
         tell_troubles(documents)
         if left_out := sum("left_out" in document for document in documents):
             tell(f"{counted(left_out, 'trace')} without namespace {namespace}: no page")
@@ -118,7 +119,7 @@ def report(
         raise UsageError("--scheduler divides many traces, and this is one: leave it out")
     target = Path(output or "report.html")
     if output != "-" and not serving:
-        _check_free([target], force=force)
+        check_free(target, force=force)
     session = Session(traces, rules=rules)
     printed = tell_problems(session, set())
     check_namespace(session, traces, namespace)
@@ -132,12 +133,13 @@ def report(
     if output == "-":
         sys.stdout.write(page)
         return
-    _write(target, page)
+    _write(target, page, force=force)
 
 
-def _write(target: Path, page: str) -> None:
+def _write(target: Path, page: str, *, force: bool) -> None:
     try:
-        target.write_text(page, encoding="utf-8")
+        with text_opened(target, force=force) as file:
+            file.write(page)
     except OSError as error:
         raise UsageError(
             f"{target} cannot be written ({error.strerror or error}): name another file with -o"
@@ -156,10 +158,3 @@ def _folder(output: str | None) -> Path:
     if output == "-":
         raise UsageError("the reports of many traces are many files: name a folder with -o")
     return Path(output or "reports")
-
-
-def _check_free(targets: Iterable[Path], *, force: bool) -> None:
-    """Refuse to replace a file; asked before the long work."""
-    for target in targets:
-        if target.exists() and not force:
-            raise UsageError(f"{target} exists: choose another name with -o, or add --force")

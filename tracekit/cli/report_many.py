@@ -11,6 +11,7 @@ from msgspec import Struct
 from tracekit.base.errors import UsageError
 from tracekit.base.time_input import TimeRange
 from tracekit.cli.many import Document, without
+from tracekit.cli.targets import opened
 from tracekit.report.html.data import report_data
 from tracekit.report.html.page import report_page
 from tracekit.sql.session import Session
@@ -61,7 +62,9 @@ def _parts(trace: str) -> list[str]:
     return [part for part in plain.split("/") if part not in ("", ".", "..")]
 
 
-def write_pages(documents: Sequence[Document], pages: dict[str, Path]) -> tuple[int, int]:
+def write_pages(
+    documents: Sequence[Document], pages: dict[str, Path], *, force: bool
+) -> tuple[int, int]:
     """Write the pages that there are; gives how many, and their bytes."""
     count = size = 0
     for found in documents:
@@ -70,7 +73,8 @@ def write_pages(documents: Sequence[Document], pages: dict[str, Path]) -> tuple[
             target = pages[found["trace"]]
             try:
                 target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(content)
+                with opened(target, force=force) as file:
+                    file.write(content)
             except OSError as error:
                 raise UsageError(
                     f"{target} cannot be written ({error.strerror or error}): name another folder "

@@ -17,6 +17,7 @@ from tracekit.cli.completion import complete_gates, complete_key, complete_trace
 from tracekit.cli.executor_options import many_options
 from tracekit.cli.many import ask_executor, of_that_time, tell_troubles
 from tracekit.cli.messages import say
+from tracekit.cli.targets import check_free, text_opened
 from tracekit.cli.trace_options import namespace_option, range_options, range_within, tell_warnings
 from tracekit.cli.units import HERE
 from tracekit.cli.whatif_many import OUTPUTS, WhatIfQuestion, fails_somewhere, write_many
@@ -236,7 +237,7 @@ def run(
     else:
         render(answers, output, sys.stdout)
     if target_file is not None:
-        _write_report(target_file, answers, traces[0])
+        _write_report(target_file, answers, traces[0], force=force)
     return 1 if fail_on is not None and fails(answers, fail_on) else 0
 
 
@@ -245,15 +246,15 @@ def _report_file(name: str | None, *, force: bool) -> Path | None:
     if name is None:
         return None
     target = Path(name)
-    if target.exists() and not force:
-        raise UsageError(f"{target} exists: choose another name with --report, or add --force")
+    check_free(target, force=force, option="--report")
     return target
 
 
-def _write_report(target: Path, answers: Sequence[Answers], trace: str) -> None:
+def _write_report(target: Path, answers: Sequence[Answers], trace: str, *, force: bool) -> None:
     page = whatif_page(whatif_data(answers, trace))
     try:
-        target.write_text(page, encoding="utf-8")
+        with text_opened(target, force=force) as file:
+            file.write(page)
     except OSError as error:
         raise UsageError(
             f"{target} cannot be written ({error.strerror or error}): name another file with "

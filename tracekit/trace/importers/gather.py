@@ -29,6 +29,8 @@ from tracekit.trace.importers.strangers import office
 from tracekit.trace.stores.place import is_url
 
 _ENTRIES_MAX = 500_000
+#: Counts an entry of an archive, and refuses the archive when there are too many.
+_Count = Callable[["LineSource"], None]
 #: Unpacked bytes of one archive, and those of its files that are kept beside the output.
 _ARCHIVE_BYTES_MAX = 256 * 1024**3
 _KEPT_BYTES_MAX = 32 * 1024**3
@@ -150,13 +152,7 @@ class Gathering:
         """The members of an archive that are of use, each kept as a file."""
         members = _zipped if source.peek(len(ZIP_MAGIC)) == ZIP_MAGIC else _tarred
         try:
-            for name, stream in members(source, self._scratch):
-                self._entries += 1
-                if self._entries > _ENTRIES_MAX:
-                    raise TraceFormatError(
-                        f"{source.name} has more than {_ENTRIES_MAX:,} files: unpack it and name "
-                        "the folders that matter"
-                    )
+            for name, stream in members(source, self._scratch, self._count):
                 member = LineSource(
                     f"{source.name}/{name}", opened=lambda stream=stream: stream,  # type: ignore[misc]
                     within=source.unpacked,
@@ -164,6 +160,15 @@ class Gathering:
                 yield from self._member(member, wanted, depth)
         except BrokenArchiveError as error:
             self._leave(source.name, f"that end too early or are damaged ({error})")
+
+    def _count(self, source: LineSource) -> None:
+        """Count one entry: a folder or a link is work like a file."""
+        self._entries += 1
+        if self._entries > _ENTRIES_MAX:
+            raise TraceFormatError(
+                f"{source.name} has more than {_ENTRIES_MAX:,} files, folders and links: unpack it "
+                "and name the folders that matter"
+            )
 
     def _member(self, member: LineSource, wanted: Kind | None, depth: int) -> Iterator[Found]:
         name = member.name
@@ -246,7 +251,7 @@ class _Chunks(io.RawIOBase):
         return size
 
 
-def _tarred(source: LineSource, scratch: Path) -> Iterator[tuple[str, BinaryIO]]:
+def _tarred(source: LineSource, scratch: Path, count: _Count) -> Iterator[tuple[str, BinaryIO]]:
     """The files of a tar archive, one after the other, however it is compressed."""
     del scratch
     chunks = _Chunks(source)
@@ -259,6 +264,7 @@ def _tarred(source: LineSource, scratch: Path) -> Iterator[tuple[str, BinaryIO]]
             file = archive.extractfile(member) if member is not None and member.isreg() else None
         if member is None:
             break
+        count(source)
         archive.members = []  # type: ignore[attr-defined] # it remembers all that it has seen
         if file is not None and not _is_hidden(member.name):
             yield member.name, cast("BinaryIO", Member(file))
@@ -271,7 +277,7 @@ def _tarred(source: LineSource, scratch: Path) -> Iterator[tuple[str, BinaryIO]]
         raise BrokenArchiveError("it has no end mark")  # cut between two files
 
 
-def _zipped(source: LineSource, scratch: Path) -> Iterator[tuple[str, BinaryIO]]:
+def _zipped(source: LineSource, scratch: Path, count: _Count) -> Iterator[tuple[str, BinaryIO]]:
     """The files of a ZIP archive; its index is at its end, so it must lie in a file."""
     path = source.path
     if path is None or not _begins_as_zip(path):
@@ -286,6 +292,7 @@ def _zipped(source: LineSource, scratch: Path) -> Iterator[tuple[str, BinaryIO]]
         if said := office(archive.namelist()):
             raise TraceFormatError(f"{source.name} {said}")
         for entry in archive.infolist():
+            count(source)
             # Older .NET, and so PowerShell's Compress-Archive, writes Windows' own separators.
             name = entry.filename
             name = name if "/" in name else name.replace("\\", "/")
