@@ -22,6 +22,7 @@ from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.stores.parts import Parts
 
 
+@pytest.mark.full
 def test_a_killed_worker_costs_a_retry_and_a_poison_task_itself(
     cluster: Cluster, tmp_path: Path
 ) -> None:

@@ -62,6 +62,7 @@ def test_parts_that_cannot_be_kept_are_told_once_and_all_is_answered(
     assert err.count("cannot be written to") == err.count("tracekit: ") == 1
 
 
+@pytest.mark.full
 def test_a_bucket_that_lets_nobody_write_is_told_once_and_all_is_answered(
     folder: Path,
     tmp_path: Path,
@@ -88,6 +89,7 @@ def test_a_bucket_that_lets_nobody_write_is_told_once_and_all_is_answered(
                 assert "of somebody who may write there" in err
 
 
+@pytest.mark.full
 def test_a_command_that_is_killed_goes_on_with_what_is_missing(
     folder: Path,
     tmp_path: Path,

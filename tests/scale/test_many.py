@@ -153,6 +153,7 @@ def test_dask_workers_answer_with_the_same_bytes(
     assert [("error" in found) for found in by_workers] == [False, True, False]
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("cache")
 def test_each_trace_gets_the_page_that_it_gets_alone(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -287,6 +288,7 @@ VERDICTS = (
 )
 
 
+@pytest.mark.full
 def test_verdicts_in_sql_are_judged_by_a_crew_and_only_those_that_are_new(
     server: S3,
     folder: Path,
@@ -338,6 +340,7 @@ def test_a_query_for_verdicts_by_dask_workers_is_answered_alike(
     assert ask(traces, question, cluster, None) == ask(traces, question, Inline(), None)
 
 
+@pytest.mark.full
 def test_traces_without_a_namespace_are_left_out_by_their_manifests(
     mine: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -375,6 +378,7 @@ def test_jobs_of_other_times_are_not_looked_for(
     assert (status, "none of the 3 traces was recorded then" in err) == (2, True)
 
 
+@pytest.mark.full
 def test_workers_that_share_no_disk_read_one_trace_from_the_bucket(
     server: S3,
     folder: Path,
