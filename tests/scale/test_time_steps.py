@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.operations import operations
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.judge.clocks import timed_of
@@ -27,6 +29,7 @@ def _trace(place: Path, rows: int) -> TraceReader:
     return TraceReader(place)
 
 
+@pytest.mark.full
 def test_a_row_takes_few_steps(tmp_path: Path) -> None:
     few, many = (_trace(tmp_path / str(rows), rows) for rows in (150, 600))
     timed_of(few)  # what is done once a process is done now

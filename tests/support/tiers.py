@@ -35,9 +35,9 @@ class Kept:
 NONE = Kept()
 
 #: What a test of the quick tier may take of the processor, with the processes that it waited for.
-#: Few take more than one second; the rest is for what the first of its process makes for others,
+#: Few take more than two seconds; the rest is for what the first of its process makes for others,
 #: and for a machine that is slow. It is no time on the clock, which a busy machine stretches.
-QUICK_CPU_S = 6.0
+QUICK_CPU_S = 20.0
 
 #: Of the shipped records these are asked in `make test`: a controller that polls, and one with
 #: tracking finalizers that counts terminating pods. Each with CronJobs and TTL. A test that is about
@@ -80,8 +80,8 @@ QUICK: dict[str, Kept] = {
     ),
     "attack/test_modes.py::test_nobody_else_reads_what_is_written": Kept(every=2),
     "attack/test_outputs.py::test_each_escapes": Kept(every=2),
-    "whatif/test_upgrades.py::test_each_page_says_what_the_table_says": Kept(every=7),
-    "whatif/test_upgrades.py::test_the_old_side_foretells_the_ticks_of_the_new_one": Kept(every=7),
+    "whatif/test_upgrades.py::test_each_page_says_what_the_table_says": Kept(every=20),
+    "whatif/test_upgrades.py::test_the_old_side_foretells_the_ticks_of_the_new_one": Kept(every=20),
     "replay/test_judging_in_pieces.py::test_what_is_kept_on_this_machine_is_what_would_be_judged": Kept(
         every=3
     ),
@@ -243,10 +243,8 @@ QUICK: dict[str, Kept] = {
     ),
     "whatif/test_proof.py::test_what_is_proved_came_true_on_a_real_control_plane": NONE,
     "whatif/test_three_worlds.py::test_the_delay_of_replacements_is_named": NONE,
-    "whatif/test_three_worlds.py::test_what_is_told_came_true_on_a_real_control_plane": Kept(
-        every=2
-    ),
-    "whatif/test_upgrades.py::test_the_old_side_foretells_the_new_one": Kept(every=10),
+    "whatif/test_three_worlds.py::test_what_is_told_came_true_on_a_real_control_plane": NONE,
+    "whatif/test_upgrades.py::test_the_old_side_foretells_the_new_one": Kept(every=20),
     "whatif/test_verb.py::test_a_time_is_asked_about_the_jobs_that_were_there": NONE,
     "whatif/test_verb.py::test_more_tokens_are_a_question_as_well": NONE,
     "whatif/test_verb.py::test_the_document_keeps_its_promise": NONE,
@@ -371,6 +369,11 @@ QUICK: dict[str, Kept] = {
         every=4
     ),
     "simulate/test_combined_events.py::test_it_is_believed_no_further": Kept(every=2),
+    "scale/test_time_spans.py::test_years_of_nothing_are_not_counted_out": Kept(every=3),
+    "whatif/test_quotas.py::test_as_many_pods_are_let_live_as_the_record_shows": Kept(every=3),
+    "whatif/test_cron_jobs.py::test_what_is_recorded_is_what_the_view_counts": Kept(
+        of=("v1.36.3-conflicts",)
+    ),
 }
 
 

@@ -77,6 +77,7 @@ def test_the_queue_starts_what_the_polling_controller_started_later(records: Rec
     assert found["zoned"]["recorded"]["started"] == 0
 
 
+@pytest.mark.full
 def test_cron_jobs_that_were_there_before_the_record_are_put_into_the_run(
     records: Records,
 ) -> None:
@@ -96,6 +97,7 @@ def test_cron_jobs_that_were_there_before_the_record_are_put_into_the_run(
     assert zoned["proved"]
 
 
+@pytest.mark.full
 def test_a_downgrade_is_answered_as_an_upgrade_is(records: Records) -> None:
     found = cron_jobs(answers(records.of("v1.28.15"), "--kubernetes-version", "v1.20.15"))
     # The library up to 1.21 cannot read a zone in a schedule.
@@ -159,6 +161,7 @@ def test_the_document_keeps_its_promise_for_cron_jobs(records: Records) -> None:
         assert sum(document["cronjob_counts"].values()) == len(document["cronjobs"]) == 4
 
 
+@pytest.mark.full
 def test_a_cron_job_counts_for_fail_on_and_tells_why(records: Records) -> None:
     trace, options = records.of("v1.28.15"), ("--kubernetes-version", "v1.36.3")
     for limit, status in (("outcome", 1), ("fields", 1)):

@@ -42,6 +42,7 @@ def written(imported: Import, records: Records, tmp_path_factory: pytest.TempPat
     return folder
 
 
+@pytest.mark.full
 def test_each_jobs_two_courses_stand_above_one_another(written: Path) -> None:
     data = data_of((written / "jobs.html").read_text())
     target = data["targets"][0]
@@ -60,6 +61,7 @@ def test_each_jobs_two_courses_stand_above_one_another(written: Path) -> None:
     assert target["others"]
 
 
+@pytest.mark.full
 def test_a_cron_jobs_ticks_stand_above_one_another(written: Path) -> None:
     target = data_of((written / "crons.html").read_text())["targets"][0]
     card = next(t for t in target["drawn"] if t["kind"] == "CronJob")
@@ -71,6 +73,7 @@ def test_a_cron_jobs_ticks_stand_above_one_another(written: Path) -> None:
     assert job["courses"][1]["text"] == "not started"
 
 
+@pytest.mark.full
 def test_a_report_is_not_written_over(written: Path, imported: Import) -> None:
     options = (
         "--kubernetes-version",
@@ -146,6 +149,7 @@ return boxes;
 """
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs chromium and chromedriver")
 def test_nothing_is_cut_or_overprinted_at_any_width(written: Path, tmp_path: Path) -> None:
     hostile = tmp_path / "hostile.html"

@@ -28,6 +28,7 @@ from tracekit.versions.era import Era
 from tracekit.versions.rows import differing_rows
 
 
+@pytest.mark.full
 def test_pods_that_fail_together_make_other_pods(imported: Import) -> None:
     """Up to 1.27 the queue holds failures back one by one; later all are counted at once."""
     document = answers(imported("v1.25.4-twins"), "--kubernetes-version", "v1.36.3")
