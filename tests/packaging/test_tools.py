@@ -60,6 +60,7 @@ def test_no_input_is_part_of_a_script() -> None:
     assert [name for name, step in STEPS.items() if "${{" in step["run"]] == []
 
 
+@pytest.mark.full
 def test_it_records_around_the_command_and_judges(folder: Path) -> None:
     cluster = FakeCluster()
     cluster.create("namespaces", name="ns")

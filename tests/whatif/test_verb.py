@@ -56,6 +56,7 @@ def test_more_tokens_are_a_question_as_well(imported: Import) -> None:
     assert all(c["kind"] == "flag" for job in document["jobs"] for c in job["because"])
 
 
+@pytest.mark.full
 def test_a_part_is_answered_as_the_whole_is(imported: Import) -> None:
     """The Jobs share a process: leaving some out of the table leaves them in the run."""
     whole = answers(imported(NAME), "--kubernetes-version", "v1.36.3")
