@@ -58,6 +58,7 @@ CUT_OBJECT = (
     "an object that ends before its status, which a server always writes: it is cut off, or the "
     "status was taken out; print it anew"
 )
+REPEATED = "objects that are in several files, taken once"
 _WITH_STATUS = frozenset({"jobs", "cronjobs", "pods"})
 
 
@@ -282,6 +283,8 @@ class KubectlLines:
         for stream in list(self._pulled):
             yield from self._end_of_pull(stream)
         yield from self._looks.end_all()
+        if self._looks.repeated:
+            self._result.problems[REPEATED] += self._looks.repeated
         asked = self._result.scope
         for stream, found in self._alone.items():
             at_ns = max((at for _, at in found if at is not None), default=None)
@@ -309,7 +312,7 @@ class KubectlLines:
         obj = kept_of(stream, obj)
         uid, revision = _identity(obj)
         if not kind and revision and (stream, uid, revision) in self._states:
-            self._result.problems["objects that are in several files, taken once"] += 1
+            self._result.problems[REPEATED] += 1
             return
         self._states.add((stream, uid, revision))
         yield from self._looks.end(stream)

@@ -1,7 +1,9 @@
 """Lists of one kind that add up to one look: bundles and people ask namespace by namespace.
 
-A list is part of the look that is open unless it looks again where that has looked already: then
-the open one ends, and another begins. What a list looked at is its scope: some namespaces, all, or
+A list is part of the look that is open unless it looks again where that has looked already, at
+another revision: then the open one ends, and another begins. Lists of one revision are of one
+moment: of what some have and others do not nothing has come or gone (pages of a long list, lists
+by label, copies). What a list looked at is its scope: some namespaces, all, or
 nobody knows; where nobody knows, nothing is concluded from what is not in it.
 """
 
@@ -9,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from hashlib import blake2b
 from typing import Any
 
 import orjson
@@ -100,11 +103,17 @@ class Looks:
     def __init__(self) -> None:
         self._open: dict[str, list[Look]] = {}
         self._spaces: set[str] = set()
+        #: Streams of which lists of one moment look at one place.
+        self._doubled: set[str] = set()
+        #: So many objects were in several lists of one moment.
+        self.repeated = 0
 
     def add(self, stream: str, look: Look) -> Iterator[bytes]:
         """Take a list; the lines of the look before it, if that has looked there already."""
-        if any(_overlap(look, other) for other in self._open.get(stream, ())):
+        if any(_looks_again(look, other) for other in self._open.get(stream, ())):
             yield from self.end(stream)
+        if any(_overlap(look, other) for other in self._open.get(stream, ())):
+            self._doubled.add(stream)
         self._spaces.update(look.scope or ())
         self._open.setdefault(stream, []).append(look)
 
@@ -117,13 +126,29 @@ class Looks:
         times = [k.at_ns for k in looks if k.at_ns is not None]
         scope = self._scope_of(looks)
         looks.reverse()  # each goes as its items do
+        items: Iterator[orjson.Fragment] = (
+            item for _ in range(len(looks)) for item in looks.pop().items
+        )
+        if stream in self._doubled:
+            self._doubled.remove(stream)
+            items = self._once(items)
         yield from listed(
             stream,
-            (item for _ in range(len(looks)) for item in looks.pop().items),
+            items,
             str(min(revisions)) if revisions else None,
             max(times, default=None),
             scope,
         )
+
+    def _once(self, items: Iterable[orjson.Fragment]) -> Iterator[orjson.Fragment]:
+        seen: set[bytes] = set()
+        for item in items:
+            text = blake2b(orjson.dumps(item), digest_size=16).digest()
+            if text in seen:
+                self.repeated += 1
+            else:
+                seen.add(text)
+                yield item
 
     def end_all(self) -> Iterator[bytes]:
         """The lines of all looks that are open."""
@@ -139,6 +164,11 @@ class Looks:
             if not look.scope and look.folder in self._spaces:
                 spaces.add(look.folder)  # the other lists in it are of the namespace of its name
         return sorted(spaces)
+
+
+def _looks_again(one: Look, other: Look) -> bool:
+    is_one_moment = one.revision is not None and one.revision == other.revision
+    return not is_one_moment and _overlap(one, other)
 
 
 def _overlap(one: Look, other: Look) -> bool:

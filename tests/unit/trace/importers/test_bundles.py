@@ -282,8 +282,9 @@ def test_lists_of_namespaces_are_one_look_and_an_empty_one_counts(tmp_path: Path
 
 
 def test_a_second_look_at_one_namespace_deletes_nothing_of_another(tmp_path: Path) -> None:
+    later = {**jobs("a", 1), "metadata": {"resourceVersion": "300"}}
     files = {"1/jobs.json": text(jobs("a")), "2/jobs.json": text(jobs("b")),
-             "3/jobs.json": text(jobs("a", 1))}  # fmt: skip
+             "3/jobs.json": text(later)}  # fmt: skip
     reader, result = imported(folder(tmp_path / "b", files), tmp_path)
     gone = reader.table(("namespace", "name"), types=["DELETED"]).to_pylist()
     assert gone == [{"namespace": "a", "name": "job-1"}]

@@ -131,3 +131,18 @@ def test_each_list_of_a_namespace_costs_its_own_items_only(tmp_path, monkeypatch
         flushes.append(0)
     first = flushes.index(0)
     assert flushes[:first] == flushes[first + 1 : -1]
+
+
+def test_lists_of_one_revision_are_of_one_moment(tmp_path) -> None:
+    """Pages of a long list, lists by label and copies: nothing has gone that one of them lacks."""
+    pages = [
+        _listed(9, _job("a", "ns"), _job("b", "ns")),
+        _listed(9, _job("b", "ns"), _job("c", "ns")),
+    ]
+    assert _gone(tmp_path, pages) == ([], 0)
+    reader = TraceReader(tmp_path / "trace")
+    assert sorted(r["name"] for r in reader.table(("name",), types=["LIST"]).to_pylist()) == [
+        "a",
+        "b",
+        "c",
+    ]
