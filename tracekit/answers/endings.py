@@ -45,6 +45,11 @@ _REFUSALS = (
 )  # fmt: skip
 
 
+#: The kubelet no longer found the container; the exit code 137 beside it is of its own making, and
+#: tells of no signal. Upstream: pkg/kubelet (kubelet_pods.go, status/status_manager.go).
+LOST_CONTAINER = "ContainerStatusUnknown"
+
+
 def ending_of(pod: Pod) -> Ending | None:
     """Why a pod failed; None while it has not."""
     end = pod.end
@@ -66,9 +71,16 @@ def ending_of(pod: Pod) -> Ending | None:
         cause = Cause.POD_DEADLINE
     elif reason and (reason in _REFUSALS or reason.startswith("OutOf")):
         cause = Cause.REFUSED_BY_KUBELET
+    elif lost_container(pod):
+        reason = LOST_CONTAINER
     elif pod.exit is not None:
         cause, reason = Cause.OWN_EXIT, str(pod.exit["reason"] or "Error")
     return Ending(cause, reason, message, Evidence.STATUS)
+
+
+def lost_container(pod: Pod) -> bool:
+    """Whether its exit code is none of the container's own: the kubelet lost it."""
+    return pod.exit is not None and pod.exit["reason"] == LOST_CONTAINER
 
 
 def had_succeeded(pod: Pod) -> bool:

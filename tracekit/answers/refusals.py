@@ -31,6 +31,7 @@ class Refusal(Enum):
     OWNER = "whoever creates it may not set an owner that blocks its deletion"
     NO_RIGHT = "its controller has no right to"
     NO_ANSWER = "the API server or its etcd did not answer in time"
+    THROTTLED = "the API server has too many requests: it is tried again"
     NAME_TOO_LONG = "its name is too long"
     INVALID = "the object is not valid"
     OTHER = "the API server refuses it"
@@ -63,10 +64,11 @@ _WORDS: Final = (
     )),
     (Refusal.NO_RIGHT, ("cannot create resource",)),
     # Upstream: k8s.io/apimachinery/pkg/api/errors (NewTimeoutError, …), etcd's rpctypes.
+    (Refusal.THROTTLED, ("received too many requests", "Too many requests", "TooManyRequests")),
     (Refusal.NO_ANSWER, (
         "etcdserver:", "Timeout: request did not complete", "return a response in the time",
         "TLS handshake timeout", "connection refused", "i/o timeout", "unexpected EOF",
-        "client connection lost",
+        "client connection lost", "context deadline exceeded", "evaluation timed out",
     )),
     (Refusal.NAME_TOO_LONG, ("must be no more than 63", "must be no more than 253")),
     (Refusal.INVALID, ("is invalid",)),
@@ -111,6 +113,8 @@ ADVICE: Final = {
     Refusal.NO_RIGHT: "Give the controller its right back (ClusterRole system:controller:…).",
     Refusal.NO_ANSWER: "The controller tries again by itself. Look at the API server and at etcd: "
     "load, slow disks, changes of its leader.",
+    Refusal.THROTTLED: "The controller tries again by itself. See who sends so many requests "
+    "(apiserver_flowcontrol_rejected_requests_total by flow schema), and slow that down.",
     Refusal.NAME_TOO_LONG: "Delete it, and create it with a shorter name: pods of an Indexed Job "
     "are NAME-INDEX, Jobs of a CronJob NAME-MINUTES, 63 characters at most.",
     Refusal.INVALID: "Delete the Job, and create it without what the message names.",

@@ -240,6 +240,11 @@ NODE_TAKEN: Final = (
     'cluster-autoscaler.kubernetes.io/safe-to-evict: "false" (Karpenter: karpenter.sh/'
     'do-not-disrupt: "true").'
 )
+NOT_LOCATED: Final = (
+    "How it ended is not known: the kubelet writes exit code 137 where it no longer finds a "
+    "container. See what became of the node then (kubectl describe node, the log of its kubelet): "
+    "a reboot, a container runtime that began anew, a disk that was cleared."
+)
 DONE_AGAIN: Final = "The work is done; a retry does it again."
 
 

@@ -27,7 +27,7 @@ class Wait(Enum):
     INIT_FAILS = "an init container fails"
     CRASHES = "a container fails again and again"
     TERMINATING = "is being deleted and does not go"
-    SIDECAR = "a container runs on after another one has done its work"
+    SIDECAR = "a container runs on after another one has ended"
     NATIVE_SIDECAR = "its native sidecar is not ended after its work has"
     GRACE = "is being deleted, with a long grace period"
     INIT_RUNS = "an init container does not end"
@@ -233,18 +233,27 @@ def _by_native_sidecar(facts: Facts, pod: Pod) -> PodWait | None:
 
 
 def _by_sidecar(facts: Facts, pod: Pod) -> PodWait | None:
-    """A regular container that runs on long after each other one has ended with exit code 0."""
+    """A regular container that runs on long after each other one has ended for good.
+
+    One that ended with an error is begun again, but with restartPolicy Never.
+    """
     regular = [c for c in pod.last.row["containers"] or () if not c["init"]]
     running = [c for c in regular if c["state"] == "running"]
-    done = [c for c in regular if c["state"] == "terminated" and c["exit_code"] == 0]
+    never = pod.last.spec.get("restartPolicy") == "Never"
+    done = [c for c in regular if c["state"] == "terminated" and (never or c["exit_code"] == 0)]
     if not running or not done or len(running) + len(done) < len(regular):
         return None
     since_ns = max(int(c["finished_ns"] or 0) for c in done)
     if not since_ns or facts.end_ns - since_ns < SIDECAR_NS:
         return None
     names = ", ".join(str(c["name"]) for c in running)
-    ended = ", ".join(str(c["name"]) for c in done)
-    return PodWait(pod, Wait.SIDECAR, names, "", ended, since_ns, Evidence.STATUS)
+    failed = [c for c in done if c["exit_code"]]
+    shown = failed or done
+    ended = ", ".join(str(c["name"]) for c in shown)
+    return PodWait(
+        pod, Wait.SIDECAR, names, "", ended, since_ns, Evidence.STATUS,
+        exit_code=int(shown[0]["exit_code"] or 0), ended=str(shown[0]["reason"] or ""),
+    )  # fmt: skip
 
 
 def _mount_events(facts: Facts, pod: Pod) -> Iterator[State]:

@@ -31,6 +31,16 @@ MOST_DUE = 10_000
 _POLL_S = CRON_POLL_PERIOD_NS // NS_PER_S
 #: Upstream: pkg/controller/cronjob/cronjob_controllerv2.go; a start is made beside this Event.
 _MANY_MISSED = "TooManyMissedTimes"
+#: Warnings after which it goes on: a Job of its that it did not create, `TZ=` in its schedule.
+_BESIDE = ("UnexpectedJob", "UnsupportedSchedule")
+_ZONE = (
+    "Name a zone that the time zone data of the controller manager has (perhaps an older name of "
+    "it), or give the controller manager newer data."
+)
+_LATE = (
+    "See why the controller came late (its log; nobody led, or it was behind), or raise "
+    "startingDeadlineSeconds."
+)
 _LEASE = (
     "See whether the controller manager runs and leads (kubectl -n kube-system get lease "
     "kube-controller-manager -o yaml), and what its log says of the CronJob."
@@ -173,8 +183,16 @@ def _why(facts: Facts, cron: CronJob, jobs: Sequence[Job], first_ns: int) -> _Wh
     pause = facts.pause_between(first_ns, facts.end_ns)
     if pause is not None:
         return "starts nothing: nobody led when it was due (TK208)", pause.what, None, LEADER
-    why = "nothing in the record tells why"
+    why = f"nothing in the record tells why{_short_deadline(cron)}"
     return "has started nothing that was due, and the record does not tell why", why, None, None
+
+
+def _short_deadline(cron: CronJob) -> str:
+    """What is added about a startingDeadlineSeconds that forgives next to no delay."""
+    deadline_s = cron.last.spec.get("startingDeadlineSeconds")
+    if not isinstance(deadline_s, int) or deadline_s >= _POLL_S:
+        return ""
+    return f"; a start that is {deadline_s} s late is let go (startingDeadlineSeconds)"
 
 
 def _blocked(facts: Facts, cron: CronJob, jobs: Sequence[Job]) -> _Why | None:
@@ -227,7 +245,7 @@ def _warned(facts: Facts, cron: CronJob) -> _Why | None:
     since_ns = int(cron.last.row["last_schedule_ns"] or 0)
     found = [
         e for e in facts.cron_warnings.get(cron.uid, ())
-        if e.last_ns >= since_ns
+        if e.last_ns >= since_ns and e.row["reason"] not in _BESIDE
     ]  # fmt: skip
     if not found:
         return None
@@ -253,8 +271,11 @@ def _of_event(event: State) -> _Why:
             ),
             None,
         )
-    if reason == "UnknownTimeZone":
-        return f"starts nothing: {message[:80]}", detail, UNREADABLE.todo, UNREADABLE
+    if reason == "UnknownTimeZone":  # not TK316: by the data here there is such a zone
+        return "starts nothing: its controller does not know its time zone", detail, _ZONE, None
+    if reason == "MissSchedule":
+        claim = "misses starts: they came later than startingDeadlineSeconds allows"
+        return claim, detail, _LATE, None
     if reason == _MANY_MISSED:
         return (
             "has started nothing that was due, and more than 100 starts were missed",

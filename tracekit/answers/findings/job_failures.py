@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from tracekit.answers.endings import (
+    LOST_CONTAINER,
     Cause,
     Ending,
     coded,
@@ -18,6 +19,7 @@ from tracekit.answers.endings import (
     job_over_ns,
     left_message,
     let_go,
+    lost_container,
     memory_limit,
     native_sidecars,
     pod_spec,
@@ -35,6 +37,7 @@ from tracekit.answers.remedies import (
     MORE_MEMORY,
     NODE_TAKEN,
     PROBE_ADVICE,
+    NOT_LOCATED,
     READMITTED,
     of_exits,
     of_memory,
@@ -330,6 +333,8 @@ def _by_pods(job: Job, reason: str, dead: list[Pod], endings: list[Ending]) -> t
         return OTHERWISE, f"failed: the kubelet refused its pods{done} ({endings[0].reason})"
     if causes == {Cause.POD_DEADLINE}:
         return OTHERWISE, "failed: its pods ran longer than the pod template allows"
+    if causes == {Cause.UNKNOWN} and endings[0].reason == LOST_CONTAINER:
+        return OTHERWISE, f"failed: the kubelet lost its containers ({LOST_CONTAINER})"
     if causes == {Cause.UNKNOWN} and endings[0].reason:
         return OTHERWISE, f"failed: its pods failed with {endings[0].reason}"
     return _by_exit_codes(job, reason, dead)
@@ -339,7 +344,7 @@ _RESTARTED = "failed: its containers were restarted more often than backoffLimit
 
 
 def _by_exit_codes(job: Job, reason: str, dead: list[Pod]) -> tuple[Rule, str]:
-    alone = [pod for pod in dead if pod.ended_alone]
+    alone = [pod for pod in dead if pod.ended_alone and not lost_container(pod)]
     codes = Counter(p.exit["exit_code"] for p in alone if p.exit is not None)
     by_limit = reason == "BackoffLimitExceeded"
     if by_limit and len(codes) == 1 and sum(codes.values()) > 1 and _one_after_the_other(alone):
@@ -531,6 +536,8 @@ def _otherwise(job: Job, pods: list[Pod], *, never: bool) -> str | None:
             "See who deletes its pods: an audit log tells (`tracekit import audit`). They have no "
             "DisruptionTarget, which drains and taints leave; raise backoffLimit if it must go on."
         )
+    if any(map(lost_container, pods)):
+        return NOT_LOCATED
     if not pods:
         keep = "" if never else " restartPolicy Never keeps failed pods; OnFailure's are deleted."
         return f"Keep logs outside the pods, which went before anybody looked.{keep}"

@@ -38,6 +38,7 @@ class Unpulled(Struct, frozen=True):
     pod: Pod
     container: str
     reason: str
+    is_init: bool = False
 
 
 def unpulled(job: Job) -> Unpulled | None:
@@ -54,7 +55,7 @@ def unpulled(job: Job) -> Unpulled | None:
         if found is None and waits[-1]["reason"] in PULLS:
             found = waits[-1]
         if found is not None:
-            return Unpulled(pod, str(found["name"]), str(found["reason"]))
+            return Unpulled(pod, str(found["name"]), str(found["reason"]), bool(found["init"]))
     return None
 
 
@@ -74,7 +75,7 @@ def unpulled_case(facts: Facts, job: Job, found: Unpulled, until_ns: int) -> Cas
         what + (", and failed" if job.failure is not None else ""),
         found.pod.created_ns,
         until_ns,
-        f"container {container} of {name} waited from {clock(found.pod.created_ns)} on, never ran "
+        f"{'init ' * found.is_init}container {container} of {name} waited from {clock(found.pod.created_ns)} on, never ran "
         f"({reason}; that never counts toward backoffLimit){of_secrets}"
         + (f": {shortened(message)}" if message else ""),
         job.cronjob,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from tracekit.answers.endings import left_by, memory_limit
+from tracekit.answers.endings import coded, left_by, memory_limit
 from tracekit.answers.findings.job_failures import failure_rule
 from tracekit.answers.findings.ownerless import ownerless
 from tracekit.answers.findings.refused_edits import EDIT_REFUSED, refused_edits
@@ -104,8 +104,9 @@ PODS_GONE = Rule(
 RUNS_ON = Rule(
     "TK436", "a container that runs on after the work is done", Severity.WARNING,
     "At the end of the record a regular container of an unfinished Job's pod has run for 5 minutes "
-    "or more since each other one ended with exit code 0: the pod, and so the Job, is not done "
-    "until all of them have ended. Or a native sidecar runs so long, and its grace period, after "
+    "or more since each other one ended for good (with exit code 0; with an error, too, where "
+    "restartPolicy is Never): neither the pod nor the Job is done, or counted as failed, until all "
+    "of them have ended. Or a native sidecar runs so long, and its grace period, after "
     "all regular ones have ended: the kubelet should have ended it.",
     "A container that does work of its own.",
     "Make it a native sidecar (an init container with restartPolicy Always), let "
@@ -207,16 +208,32 @@ def _case(facts: Facts, job: Job, found: list[PodWait]) -> Case:
 
 def _runs_on(facts: Facts, job: Job, found: list[PodWait]) -> Case:
     first = found[0]
+    code = first.exit_code or 0
+    coded_as = f"{code} (OOMKilled)" if first.ended == "OOMKilled" else coded(code)
+    claim = f"is done but for container {first.container}, which runs on"
+    why = "a pod succeeds when all its containers have"
+    if code:
+        claim = f"has failed but for container {first.container}, which runs on"
+        why = "a pod fails once all its containers have ended: until then nothing is counted"
     return Case(
-        RUNS_ON, job.target,
-        f"is done but for container {first.container}, which runs on", first.since_ns,
-        _as_of_ns(facts, job),
-        f"{_as_of(facts, job)}, {first.pod.name}: {first.message} ended with exit code 0 at "
-        f"{clock(first.since_ns)}; a pod succeeds when all its containers have",
+        RUNS_ON, job.target, claim, first.since_ns, _as_of_ns(facts, job),
+        f"{_as_of(facts, job)}, {first.pod.name}: {first.message} ended with exit code "
+        f"{coded_as} at {clock(first.since_ns)}; {why}",
         job.cronjob,
-        evidence={"pod": first.pod.name, "runs": first.container, "ended": first.message},
-        todo=None if facts.release.native_sidecars else _NO_NATIVE_SIDECAR,
+        evidence={"pod": first.pod.name, "runs": first.container, "ended": first.message,
+                  "exit_code": code},
+        todo=_against_sidecar(facts, first),
     )  # fmt: skip
+
+
+def _against_sidecar(facts: Facts, wait: PodWait) -> str | None:
+    """What lets the pod end; of work that failed, also where its log is."""
+    todo = None if facts.release.native_sidecars else _NO_NATIVE_SIDECAR
+    if not wait.exit_code:
+        return todo
+    name = wait.message.partition(",")[0]
+    log = f"kubectl logs {in_kubectl(wait.pod.namespace, wait.pod.name)} -c {for_shell(name)}"
+    return f"Read why it failed ({log}). {todo or RUNS_ON.todo}"
 
 
 def _not_ended(facts: Facts, job: Job, found: list[PodWait]) -> Case:
@@ -280,19 +297,29 @@ def _not_started(facts: Facts, job: Job, found: list[PodWait]) -> Case:
         todo = "Let the controller that set the gate take it off the pod."
     else:
         todo = of_kubelet(f"{first.reason} {first.message}")
-    deadline_s = job.spec.get("activeDeadlineSeconds")
-    ends = "only an activeDeadlineSeconds would end it (it has none)"
-    if isinstance(deadline_s, int):
-        ends = f"activeDeadlineSeconds {deadline_s} ends it"
     return Case(
         CANNOT_START, job.target, claim, first.since_ns, _as_of_ns(facts, job),
         f"{_as_of(facts, job)}, {agreeing('waits', [w.pod.name for w in found])} since "
-        f"{clock(first.since_ns)}; a waiting container never counts toward backoffLimit: {ends}",
+        f"{clock(first.since_ns)}; {_what_ends(job, first)}",
         job.cronjob,
         evidence={"pods": [w.pod.name for w in found], "reason": first.reason,
                   "message": first.message, "from": first.evidence.value},
         todo=todo,
     )  # fmt: skip
+
+
+def _what_ends(job: Job, wait: PodWait) -> str:
+    """What ends a Job whose container does not start: its restarts, as far as it has any."""
+    if wait.restarts and wait.pod.last.spec.get("restartPolicy") == "OnFailure":
+        return (
+            f"each try is a restart ({wait.restarts} so far), and these count toward "
+            f"backoffLimit {job.spec.get('backoffLimit', 6)}"
+        )
+    deadline_s = job.spec.get("activeDeadlineSeconds")
+    ends = "only an activeDeadlineSeconds would end it (it has none)"
+    if isinstance(deadline_s, int):
+        ends = f"activeDeadlineSeconds {deadline_s} ends it"
+    return f"a waiting container never counts toward backoffLimit: {ends}"
 
 
 def _failing(facts: Facts, job: Job, found: list[PodWait]) -> Case:
