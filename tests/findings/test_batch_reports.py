@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.findings.test_public_reports import (
+    LIMITED,
     LOOK,
     NO_PODS,
     ON_FAILURE,
     RUNNING,
     Asked,
     Object,
+    at,
     check_first_screen,
     container,
     cron,
@@ -27,7 +31,7 @@ from tracekit.answers.trace_model import Facts
 from tracekit.sql.diagnosed import facts_from
 from tracekit.sql.session import Session
 
-FREE = {"finalizers": []}
+FREE: Object = {"finalizers": []}
 MESH = {"containers": [{"name": "main", "image": "i:1"}, {"name": "linkerd-proxy", "image": "p:1"}]}
 NOT_THERE = "The container could not be located when the pod was terminated"
 
@@ -36,6 +40,22 @@ def lost() -> Object:
     """How a container ends that its kubelet no longer found."""
     return {"terminated": {"exitCode": 137, "reason": "ContainerStatusUnknown", "message": NOT_THERE,
                            "startedAt": None, "finishedAt": None}}  # fmt: skip
+
+
+NO_NODE = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+           "lastTransitionTime": at("09:00"),
+           "message": "0/3 nodes are available: 3 Insufficient memory."}  # fmt: skip
+DONE = container("wait", ended(0, "Completed"))
+
+
+def alone(
+    phase: str, *containers: Object, owner: str = "", labels: Object | None = None, **more: Any
+) -> Object:
+    """A pod that no Job owns."""
+    owners = [{"apiVersion": "v1", "kind": owner, "name": "up", "uid": "w-1", "controller": True}]
+    meta = {"ownerReferences": owners if owner else [], "labels": labels or {}, "finalizers": [],
+            **more.pop("meta", {})}  # fmt: skip
+    return pod(phase, *containers, meta=meta, **more)
 
 
 def not_created(message: str) -> tuple[Object, Object]:
@@ -92,6 +112,52 @@ ASKED = {
          "controller did not create or forgot: work")),
         ("TK315", "the record does not tell why", "a start that is 5 s late is let go"),
         ("UnexpectedJob",)),
+    "airflow#59083, a pod that no node takes": Asked(
+        (alone("Pending", spec={"nodeName": None}, conditions=[NO_NODE],
+               labels={"dag_id": "etl", "task_id": "load"}),),
+        ("WARNING TK451", "no node takes it (Unschedulable)", "3 Insufficient memory",
+         "since 2026-05-04 09:00:00Z", "DAG etl, task load", "Ask for less"),
+        ("Job's template", "No findings")),
+    "airflow#53015, an evicted pod": Asked(
+        (alone("Failed", reason="Evicted", message="The node was low on resource: memory."),),
+        ("TK451", "failed: a disruption ended it (Evicted)", "low on resource: memory"),
+        ("backoffLimit",)),
+    "argo-workflows, out of memory": Asked(
+        (alone("Failed", container("main", ended(137, "OOMKilled")), DONE, owner="Workflow",
+               spec=LIMITED),),
+        ("TK451", "container main used more memory", "limits.memory 64Mi", "a pod of Workflow up"),
+        ("backoffLimit",)),
+    "tekton, a step that fails": Asked(
+        (alone("Failed", container("step-build", ended(3)), owner="TaskRun"),),
+        ("TK451", "failed with exit code 3", "kubectl logs -n app-14 work-a -c step-build"), ()),
+    "spark-operator, a driver whose image does not come": Asked(
+        (alone("Pending", container("main", waiting("ImagePullBackOff", "s:1: not found")),
+               owner="SparkApplication"),),
+        ("TK451", "cannot pull its image i:1", "a pod of SparkApplication up",
+         "Correct the image's name"), ("None",)),
+    "argo-workflows, a pod that its finalizer holds": Asked(
+        (alone("Running", container("main", RUNNING), meta={
+            "deletionTimestamp": at("09:20"), "deletionGracePeriodSeconds": 0,
+            "finalizers": ["workflows.argoproj.io/status"]}),),
+        ("TK451", "is being deleted and does not go", "when workflows.argoproj.io/status is taken"),
+        ("--force",)),
+    "a pod of a service": Asked(
+        (alone("Failed", container("main", ended(3)), owner="ReplicaSet"),), (), ("TK451",)),
+    "a pod that is to run for ever": Asked(
+        (alone("Failed", container("main", ended(3)), spec={"restartPolicy": "Always"}),), (),
+        ("TK451",)),
+    "kubernetes#92570, airflow#67332": Asked(
+        (alone("Running", container("main", RUNNING), labels={
+            "batch.kubernetes.io/job-name": "work"}),),
+        ("WARNING TK452", "has no owner: its Job is gone", "labels of Job work",
+         "propagationPolicy"), ("118834",)),
+    "two pods on two dead nodes, both to be deleted": Asked(
+        (job({"parallelism": 2, "completions": 2}, NO_PODS), *(
+            pod("Running", container("main", RUNNING), spec={"nodeName": f"n{number}"}, meta={
+                "name": f"work-{number}", "uid": f"p-{number}", "deletionTimestamp": at("09:20"),
+                "deletionGracePeriodSeconds": 30}) for number in (1, 2))),
+        ("TK430", "If n1, n2 are gone for good: kubectl delete pod -n app-20 work-1 work-2 --force",
+         "give those nodes the taint"), ()),
 }  # fmt: skip
 
 

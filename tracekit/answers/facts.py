@@ -105,16 +105,20 @@ def facts_of(
     )
 
 
+#: Kinds whose pods are to run for ever: they are nothing to who looks at batch work.
+_SERVICES = frozenset({"ReplicaSet", "DaemonSet", "StatefulSet", "ReplicationController", "Node"})
+
+
 def _give_pods(
     jobs: Mapping[str, Job], pods: Mapping[tuple[str, str, str], list[State]]
 ) -> list[Pod]:
-    """Each Job gets its pods, oldest first; those of Jobs that were never seen are returned."""
+    """Each Job gets its pods, oldest first; those of no Job that was seen are returned."""
     strays = []
     for _, states in sorted(pods.items()):
         pod = Pod(states)
-        if not any(s.row["job"] for s in states):
+        if states[-1].row["owner_kind"] in _SERVICES:
             continue
-        owner = jobs.get(pod.owner_uid)
+        owner = jobs.get(pod.owner_uid) if any(s.row["job"] for s in states) else None
         if owner is None:
             strays.append(pod)
         else:

@@ -189,8 +189,8 @@ def _first(table: _Table, message: str) -> str | None:
     return next(_all(table, message), None)
 
 
-def of_scheduler(message: str) -> str:
-    """What lets the scheduler place a pod of which it says that."""
+def of_scheduler(message: str, *, of_job: bool = True) -> str:
+    """What lets the scheduler place a pod, of a Job or of its own, of which it says that."""
     advice_of = _first(_SCHEDULER, message)
     if advice_of is not None:
         return advice_of
@@ -203,11 +203,13 @@ def of_scheduler(message: str) -> str:
             "tolerations, or a node that fits."
         )
     text = "; or ".join(found)
-    template = (
-        " A running Job's template cannot be changed: delete the Job and create it anew."
-        if pod
-        else ""
-    )
+    template = ""
+    if pod:
+        template = (
+            " A running Job's template cannot be changed: delete the Job and create it anew."
+            if of_job
+            else " A pod's spec cannot be changed: let whoever made it create it anew."
+        )
     return f"{text[0].upper()}{text[1:]}.{template}"
 
 

@@ -251,7 +251,7 @@ class Life:
 
 
 class Pod(Life):
-    """A pod of a Job."""
+    """A pod, mostly of a Job."""
 
     @once
     def index(self) -> int | None:
@@ -420,7 +420,7 @@ class Facts:
 
     jobs: list[Job]
     cronjobs: list[CronJob]
-    strays: list[Pod]  # pods whose Job was never seen
+    strays: list[Pod]  # pods of no Job that was seen, and of no service
     events: list[State]
     pauses: list[Pause]  # no controller manager led
     ticks: Sequence[Row]  # the rows of the view cron_ticks, times in ns

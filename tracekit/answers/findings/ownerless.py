@@ -31,16 +31,34 @@ OUTLIVED = Rule(
 )  # fmt: skip
 
 
+#: Upstream: pkg/registry/batch/job/strategy.go (DefaultGarbageCollectionPolicy of batch/v1).
+_PROPAGATION = (
+    "Who deletes a Job through the API without a propagationPolicy (or with --cascade=orphan) "
+    "leaves its pods so: pass Background, as kubectl does."
+)
+ORPHANED = Rule(
+    "TK452", "pods that a deleted Job left without an owner", Severity.WARNING,
+    "Lists that tell what they asked for have a pod, 60 s old or more and not being deleted, with "
+    "the labels that the Job controller gives and no owner, and no Job of that name; only info "
+    "where it has ended.",
+    "Somebody who copied a pod with its labels.",
+    f"Nothing deletes it by itself: kubectl delete pod NAME. {_PROPAGATION}", rank=12,
+)  # fmt: skip
+
+
 def ownerless(facts: Facts) -> Iterator[Case]:
     """The cases about pods whose Job is not in a record that lists Jobs."""
     yield from _held(facts)
     yield from _left(facts)
+    yield from _orphans(facts)
 
 
 def _strays(facts: Facts) -> Iterator[tuple[Pod, str]]:
     """Pods whose owner is no Job of the record, with that owner's name."""
     names = {(job.namespace, job.name) for job in facts.jobs}
     for pod in facts.strays:
+        if not any(state.row["job"] for state in pod.states):
+            continue  # of no Job at all
         owner = str(pod.last.row["owner_name"] or "")
         if (pod.namespace, owner) not in names:
             yield pod, owner
@@ -75,6 +93,43 @@ def _left(facts: Facts) -> Iterator[Case]:
             "(kube-controller-manager --controllers), else kubectl delete pod "
             f"{in_kubectl(pod.namespace, pod.name)}",
         )
+
+
+#: The second is what releases before 1.27 set alone.
+_JOB_LABELS = ("batch.kubernetes.io/job-name", "job-name")
+
+
+def labelled_job(pod: Pod) -> str | None:
+    """The Job whose name stands in the labels of a pod, that the Job controller gave it."""
+    return next((str(pod.labels[name]) for name in _JOB_LABELS if pod.labels.get(name)), None)
+
+
+def _orphans(facts: Facts) -> Iterator[Case]:
+    """Pods with the labels of a Job that is gone, and without an owner: nobody deletes those."""
+    names = {(job.namespace, job.name) for job in facts.jobs if job.gone_ns is None}
+    for pod in facts.strays:
+        row, job = pod.last.row, labelled_job(pod)
+        if job is None or row["owner_kind"] or pod.last.gone or row["deleted_ns"] is not None:
+            continue
+        as_of_ns = facts.as_of(pod.namespace, "jobs", "pods")
+        if (
+            (pod.namespace, job) in names
+            or not facts.coverage.sees("jobs", pod.namespace)
+            or as_of_ns - pod.created_ns < _MISSED_NS
+        ):
+            continue
+        ended = pod.phase in ("Succeeded", "Failed")
+        yield Case(
+            ORPHANED, Target("Pod", pod.namespace, pod.name, pod.uid),
+            f"is still {'there' if ended else 'at work'}, and has no owner: its Job is gone",
+            pod.created_ns, as_of_ns,
+            f"{pod.phase}, created at {clock(pod.created_ns)}; it has the labels of Job {job}, "
+            f"which is not among the Jobs that were listed (as of {clock(as_of_ns)})",
+            severity=Severity.INFO if ended else None,
+            evidence={"pods": [pod.name], "job": job},
+            todo="Nothing deletes it by itself: kubectl delete pod "
+                 f"{in_kubectl(pod.namespace, pod.name)}. {_PROPAGATION}",
+        )  # fmt: skip
 
 
 def _lists_jobs_of(facts: Facts, pod: Pod) -> bool:

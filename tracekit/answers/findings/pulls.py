@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -43,46 +44,68 @@ class Unpulled(Struct, frozen=True):
 
 def unpulled(job: Job) -> Unpulled | None:
     """The first pod that never ran for want of an image."""
-    for pod in job.pods:
-        waits = [
-            c for s in pod.states for c in s.row["containers"] or () if c["state"] == "waiting"
-        ]
-        if pod.ran_at_all or not waits:
-            continue
-        # The others of the pod wait for it: the kubelet says PodInitializing of them.
-        last = [c for c in pod.last.row["containers"] or () if c["state"] == "waiting"] or waits
-        found = next((c for c in last if c["reason"] in PULLS), None)
-        if found is None and waits[-1]["reason"] in PULLS:
-            found = waits[-1]
-        if found is not None:
-            return Unpulled(pod, str(found["name"]), str(found["reason"]), bool(found["init"]))
-    return None
+    return next((found for pod in job.pods if (found := unpulled_pod(pod)) is not None), None)
+
+
+def unpulled_pod(pod: Pod) -> Unpulled | None:
+    """The container of a pod that never ran for want of an image."""
+    waits = [c for s in pod.states for c in s.row["containers"] or () if c["state"] == "waiting"]
+    if pod.ran_at_all or not waits:
+        return None
+    # The others of the pod wait for it: the kubelet says PodInitializing of them.
+    last = [c for c in pod.last.row["containers"] or () if c["state"] == "waiting"] or waits
+    found = next((c for c in last if c["reason"] in PULLS), None)
+    if found is None and waits[-1]["reason"] in PULLS:
+        found = waits[-1]
+    if found is None:
+        return None
+    return Unpulled(pod, str(found["name"]), str(found["reason"]), bool(found["init"]))
 
 
 def unpulled_case(facts: Facts, job: Job, found: Unpulled, until_ns: int) -> Case:
     """The case of a Job with what `unpulled` found."""
     name, container, reason = found.pod.name, found.container, found.reason
-    message = _registry_says(facts, found.pod) or _kubelet_says(facts, found)
-    image, lacked = _image_of(job, found.pod, container), _lacked(facts, found.pod)
+    pull = pull_of(facts, found, pod_spec(job))
+    image, lacked, message = pull.image, pull.lacked, pull.message
     of_secrets = "" if lacked is None else f"; no imagePullSecret {lacked} in {job.namespace}"
-    what = {
-        "InvalidImageName": f"its image's name is not valid: {image}",
-        "ErrImageNeverPull": f"its image {image} is not on the node, and it may not pull it",
-    }.get(reason, f"cannot pull its image {image}")
     return Case(
         PULL,
         job.target,
-        what + (", and failed" if job.failure is not None else ""),
+        pull.claim + (", and failed" if job.failure is not None else ""),
         found.pod.created_ns,
         until_ns,
-        f"{'init ' * found.is_init}container {container} of {name} waited from {clock(found.pod.created_ns)} on, never ran "
+        f"{'init ' * found.is_init}container {container} of {name} waited from "
+        f"{clock(found.pod.created_ns)} on, never ran "
         f"({reason}; that never counts toward backoffLimit){of_secrets}"
         + (f": {shortened(message)}" if message else ""),
         job.cronjob,
         evidence={"pod": name, "container": container, "image": image, "reason": reason,
                   "message": message or None, "secrets_missing": lacked},
-        todo=of_pull(f"{reason} {message}", lacked),
+        todo=pull.todo,
     )  # fmt: skip
+
+
+class Pull(Struct, frozen=True):
+    """What is said of an image that does not come, and what to do."""
+
+    claim: str
+    image: str | None
+    message: str
+    #: The imagePullSecrets that are missing.
+    lacked: str | None
+    todo: str
+
+
+def pull_of(facts: Facts, found: Unpulled, template: Mapping[str, Any]) -> Pull:
+    """That, by the registry's words; the template is of the Job that the pod is of, if any."""
+    message = _registry_says(facts, found.pod) or _kubelet_says(facts, found)
+    image, lacked = _image_of(template, found.pod, found.container), _lacked(facts, found.pod)
+    which = f" {image}" if image else ""
+    claim = {
+        "InvalidImageName": f"its image's name is not valid: {image}",
+        "ErrImageNeverPull": f"its image{which} is not on the node, and it may not pull it",
+    }.get(found.reason, f"cannot pull its image{which}")
+    return Pull(claim, image, message, lacked, of_pull(f"{found.reason} {message}", lacked))
 
 
 def _kubelet_says(facts: Facts, found: Unpulled) -> str:
@@ -112,12 +135,11 @@ def _lacked(facts: Facts, pod: Pod) -> str | None:
     return None
 
 
-def _image_of(job: Job, pod: Pod, container: str) -> str | None:
+def _image_of(template: Mapping[str, Any], pod: Pod, container: str) -> str | None:
     """The image of that container in the pod, else in the Job's template, else of its only one.
 
     What is injected into the pod stands in no template.
     """
-    template = pod_spec(job)
     named = containers_of(template)
     mine = [
         c.get("image") for c in (*containers_of(pod.last.spec), *named)

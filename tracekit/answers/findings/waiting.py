@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from tracekit.answers.endings import coded, left_by, memory_limit
+from tracekit.answers.findings.batch_pods import BATCH_POD, batch_pods
 from tracekit.answers.findings.job_failures import failure_rule
-from tracekit.answers.findings.ownerless import ownerless
+from tracekit.answers.findings.ownerless import ORPHANED, ownerless
 from tracekit.answers.findings.refused_edits import EDIT_REFUSED, refused_edits
 from tracekit.answers.harm import HOLDS, NO_HARM
 from tracekit.answers.model import Case, Rule, Severity
@@ -147,7 +148,7 @@ INIT_RUNS = Rule(
 )  # fmt: skip
 RULES = (
     NODE_LOST, INIT_RUNS, RUNS_ON, OTHERS, IDLE, PODS_GONE, UNCOUNTABLE, CANNOT_START, FAILS_AGAIN,
-    TERMINATING, TTL_TOOK, UNSEEN_END, EDIT_REFUSED, SPARE_PARALLELISM,
+    TERMINATING, TTL_TOOK, UNSEEN_END, EDIT_REFUSED, SPARE_PARALLELISM, BATCH_POD, ORPHANED,
 )  # fmt: skip
 #: A Job without anything to do for so long is idle. A choice: a tool that creates a Job with no
 #: parallelism and raises it at once is not told; only when the finding comes hangs on it.
@@ -176,6 +177,7 @@ class Waiting(RuleGroup):
                 self._suspended[job.namespace, job.name] = conditioned
         yield from _spare(facts, self._spare)
         yield from ownerless(facts)
+        yield from batch_pods(facts)
 
     def of_whole(self, whole: Facts) -> Iterator[Case]:
         """The edits that were refused."""
@@ -428,7 +430,7 @@ def _terminating(facts: Facts, job: Job, found: list[PodWait]) -> Case:
     nodes = list(dict.fromkeys(str(w.pod.last.row["node_name"] or "no node") for w in found))
     by = f" by {first.reason}" if first.reason else ""
     state = f" ({first.message})" if first.message else ""
-    others = [f for f in first.pod.last.finalizers if f != TRACKING]
+    others = list(dict.fromkeys(f for w in found for f in w.pod.last.finalizers if f != TRACKING))
     held = f"; {agreeing('is', others)} there, too (finalizers)" if others else ""
     names = [w.pod.name for w in found]
     return Case(
@@ -438,12 +440,27 @@ def _terminating(facts: Facts, job: Job, found: list[PodWait]) -> Case:
         f"({_as_of(facts, job)}){held}",
         job.cronjob,
         evidence={"pods": [w.pod.name for w in found], "node": node, "by": first.reason},
-        todo=f"If {node} is gone for good: kubectl delete pod "
-             f"{in_kubectl(job.namespace, first.pod.name)} "
-             "--force --grace-period=0, or give the node the taint "
-             "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute."
+        todo=_of_overdue(job, names, nodes)
              + (f" It goes only when {agreeing('is', others)} taken off." if others else ""),
     )  # fmt: skip
+
+
+#: So many pods a command names; what is told of more is that there are more.
+_IN_COMMAND = 5
+
+
+def _of_overdue(job: Job, names: list[str], nodes: list[str]) -> str:
+    """What frees a Job from pods that do not go: all of them, on whichever node."""
+    pods = " ".join(map(for_shell, names[1:_IN_COMMAND]))
+    rest = len(names) - _IN_COMMAND
+    more = f" (and so {counted(rest, 'pod')} more)" if rest > 0 else ""
+    which = "the node" if len(nodes) == 1 else "those nodes"
+    return (
+        f"If {agreeing('is', nodes)} gone for good: kubectl delete pod "
+        f"{in_kubectl(job.namespace, names[0])}{' ' * bool(pods)}{pods} --force "
+        f"--grace-period=0{more}, or give {which} the taint "
+        "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute."
+    )
 
 
 _WORDED = {

@@ -1,0 +1,269 @@
+"""TK451: pods that are to end by themselves, that no Job owns, and that are in trouble.
+
+Workflow engines, task operators and people create such pods without a Job: what holds or ended one
+is decided as it is of a Job's pods, and nothing is said of a backoffLimit that nobody counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tracekit.answers.endings import (
+    Cause,
+    Ending,
+    coded,
+    ending_of,
+    init_failure,
+    left_by,
+    lost_container,
+    memory_limit,
+)
+from tracekit.answers.findings.ownerless import labelled_job
+from tracekit.answers.findings.pulls import pull_of, unpulled_pod
+from tracekit.answers.findings.unplaced import autoscaler
+from tracekit.answers.model import Case, Rule, Severity, Target
+from tracekit.answers.remedies import (
+    NOT_LOCATED,
+    of_exits,
+    of_kubelet,
+    of_memory,
+    of_scheduler,
+    of_start,
+)
+from tracekit.answers.trace_model import Facts, Pod
+from tracekit.answers.waits import PodWait, Wait, wait_of
+from tracekit.answers.words import clock, counted, in_kubectl, shortened
+from tracekit.base.escaping import for_shell
+from tracekit.base.kube.timestamps import NS_PER_S
+
+BATCH_POD = Rule(
+    "TK451", "a pod without a Job that is in trouble", Severity.WARNING,
+    "A pod that no Job owns and that is to end by itself (restartPolicy Never or OnFailure; not "
+    "one of a ReplicaSet, DaemonSet, StatefulSet or node) is Failed; or at the end of the record "
+    "it waits for what TK404, TK411, TK428 to TK430, TK436, TK441 and TK442 tell of Jobs.",
+    "A pod whose owner tries again, or expects it to fail.",
+    "kubectl describe pod NAME tells more.", rank=23,
+)  # fmt: skip
+#: For so long a scheduler may take its time, as `jobs.BEGIN_NS` has it of Jobs.
+_PLACED_NS = 30 * NS_PER_S
+_ENDS_ITSELF = ("Never", "OnFailure")
+
+
+class _Told(NamedTuple):
+    claim: str
+    since_ns: int
+    detail: str
+    todo: str | None = None
+
+
+def batch_pods(facts: Facts) -> Iterator[Case]:
+    """A case for each pod without a Job that failed, or that something holds."""
+    for pod in facts.strays:
+        if any(state.row["job"] for state in pod.states):
+            continue  # its Job is not in the record: TK423
+        if pod.last.gone or pod.last.spec.get("restartPolicy") not in _ENDS_ITSELF:
+            continue
+        told = _failed(facts, pod) if pod.phase == "Failed" else _held(facts, pod)
+        if told is None:
+            continue
+        as_of_ns = facts.as_of(pod.namespace, "pods")
+        detail = f"{told.detail}; {_whose(pod)} (as of {clock(as_of_ns)})"
+        yield Case(
+            BATCH_POD, Target("Pod", pod.namespace, pod.name, pod.uid), told.claim, told.since_ns,
+            as_of_ns, detail, evidence={"pods": [pod.name], "owner": _owner(pod)}, todo=told.todo,
+        )  # fmt: skip
+
+
+def _owner(pod: Pod) -> str | None:
+    row = pod.last.row
+    return f"{row['owner_kind']} {row['owner_name']}" if row["owner_kind"] else None
+
+
+def _whose(pod: Pod) -> str:
+    """Whose pod it is, as its owner or its labels tell."""
+    owner, labels = _owner(pod), pod.labels
+    if owner is not None:
+        return f"a pod of {owner}"
+    job = labelled_job(pod)
+    if job is not None:
+        return f"it has no owner, and the labels of Job {job}"
+    if labels.get("dag_id"):
+        return f"Airflow's: DAG {labels['dag_id']}, task {labels.get('task_id')}"
+    return "it has no owner"
+
+
+#### Failed ####
+
+
+def _failed(facts: Facts, pod: Pod) -> _Told | None:
+    ending = ending_of(pod)
+    if ending is None:
+        return None
+    said = f": {shortened(ending.message)}" if ending.message else ""
+    ended = f"ended at {clock(pod.over_ns)}{said}"
+    killed = next((c for c in _ended(pod) if c["reason"] == "OOMKilled"), None)
+    if killed is not None:
+        limit = memory_limit(pod, str(killed["name"]))
+        has = f" (limits.memory {limit})" if limit else ""
+        claim = f"failed: container {killed['name']} used more memory than it may (OOMKilled)"
+        return _Told(claim, pod.over_ns, f"{ended}{has}", of_memory(limit))
+    claim, todo = _by_ending(pod, ending)
+    failed = pod.exit if pod.exit is not None else init_failure(pod)
+    left = left_by(facts, pod, str(failed["name"])) if failed is not None else None
+    if left is not None:
+        ended += f"; container {left.container}: {shortened(left.message)}"
+        todo = of_start(left.message) or todo
+    return _Told(claim, pod.over_ns, ended, todo)
+
+
+def _ended(pod: Pod) -> Iterator[dict[str, object]]:
+    return (c for c in pod.last.row["containers"] or () if c["state"] == "terminated")
+
+
+def _by_ending(pod: Pod, ending: Ending) -> tuple[str, str | None]:
+    """What is said of its end, and what to do."""
+    init = init_failure(pod)
+    if lost_container(pod) and ending.cause is Cause.UNKNOWN:
+        return f"failed: the kubelet lost its container ({ending.reason})", NOT_LOCATED
+    if ending.cause is Cause.OWN_EXIT and pod.exit is not None:
+        code, name = int(pod.exit["exit_code"] or 0), str(pod.exit["name"])
+        meant = of_exits([code])
+        return f"failed with exit code {coded(code)}", f"{meant or ''} {_log(pod, name)}".strip()
+    if init is not None:
+        code, name = int(init["exit_code"]), str(init["name"])
+        return f"failed: init container {name} ended with exit code {coded(code)}", _log(pod, name)
+    claim = {
+        Cause.NODE_SHUTDOWN: f"failed: its node was shut down ({ending.reason})",
+        Cause.DISRUPTED: f"failed: a disruption ended it ({ending.reason})",
+        Cause.REFUSED_BY_KUBELET: f"failed: the kubelet refused it ({ending.reason})",
+        Cause.POD_DEADLINE: "failed: it ran longer than its activeDeadlineSeconds",
+    }.get(ending.cause)
+    if claim is None:
+        return f"failed ({ending.reason or 'no reason given'})", None
+    return claim, "Nothing creates it anew but who made it: let that try again after disruptions."
+
+
+def _log(pod: Pod, container: str, *, before: bool = False) -> str:
+    more = " --previous" if before else ""
+    return (
+        f"Read its log: kubectl logs {in_kubectl(pod.namespace, pod.name)} "
+        f"-c {for_shell(container)}{more}"
+    )
+
+
+#### Held ####
+
+
+def _held(facts: Facts, pod: Pod) -> _Told | None:
+    if pod.phase == "Succeeded":
+        return None
+    wait = wait_of(facts, pod)
+    if wait is not None and wait.wait is Wait.TERMINATING:
+        return _terminating(pod, wait)
+    if (found := unpulled_pod(pod)) is not None:
+        pull = pull_of(facts, found, {})
+        said = f": {shortened(pull.message)}" if pull.message else ""
+        lacked = f"; no imagePullSecret {pull.lacked}" if pull.lacked else ""
+        what = f"container {found.container} waits since {clock(pod.created_ns)}, {found.reason}"
+        return _Told(pull.claim, pod.created_ns, f"{what}{said}{lacked}", pull.todo)
+    return _unplaced(facts, pod) if wait is None else _waits(pod, wait)
+
+
+def _unplaced(facts: Facts, pod: Pod) -> _Told | None:
+    shown = pod.last.condition("PodScheduled")
+    if shown is None or shown["status"] != "False" or shown["reason"] != "Unschedulable":
+        return None
+    since_ns = int(shown["last_transition_ns"] or pod.created_ns)
+    if facts.as_of(pod.namespace, "pods") - since_ns < _PLACED_NS:
+        return None
+    message = str(shown["message"] or "")
+    detail = f"since {clock(since_ns)}: {message}{autoscaler(facts, pod)}"
+    todo = of_scheduler(message, of_job=False)
+    return _Told("has not begun: no node takes it (Unschedulable)", since_ns, detail, todo)
+
+
+def _terminating(pod: Pod, wait: PodWait) -> _Told:
+    node = pod.last.row["node_name"] or "no node"
+    held = ", ".join(pod.last.finalizers)
+    why = f"; finalizers {held}" if held else ""
+    todo = f"It goes when {held} is taken off: see who sets it." if held else (
+        f"If {node} is gone for good: kubectl delete pod {in_kubectl(pod.namespace, pod.name)} "
+        "--force --grace-period=0."
+    )  # fmt: skip
+    by = f" by {wait.reason}" if wait.reason else ""
+    return _Told(
+        "is being deleted and does not go", wait.since_ns,
+        f"on {node}, deleted at {clock(wait.since_ns)}{by}{why}", todo,
+    )  # fmt: skip
+
+
+def _waits(pod: Pod, wait: PodWait) -> _Told | None:
+    worded = _WORDED.get(wait.wait)
+    if worded is None:
+        return None
+    claim, detail, todo = worded(pod, wait)
+    since = f"since {clock(wait.since_ns)}"
+    return _Told(claim, wait.since_ns, f"{detail} {since}".strip(), todo)
+
+
+def _cannot_start(pod: Pod, wait: PodWait) -> tuple[str, str, str]:
+    del pod
+    who = f"container {wait.container}: " if wait.container else ""
+    what = f"{wait.reason}: {shortened(wait.message)}" if wait.message else wait.reason
+    return f"cannot start: {who}{what}", "", of_kubelet(f"{wait.reason} {wait.message}")
+
+
+def _fails_again(pod: Pod, wait: PodWait) -> tuple[str, str, str]:
+    kind = "init container" if wait.wait is Wait.INIT_FAILS else "container"
+    code = "an error" if wait.exit_code is None else f"exit code {coded(wait.exit_code)}"
+    todo = _log(pod, wait.container, before=True)
+    if wait.ended == "OOMKilled":
+        code, todo = "OOMKilled", of_memory(memory_limit(pod, wait.container))
+    claim = f"{kind} {wait.container} ends with {code} again and again"
+    return claim, counted(wait.restarts, "restart"), todo
+
+
+_AGAINST_SIDECAR = (
+    "Make it a native sidecar (an init container with restartPolicy Always), let the main "
+    "container end it, or keep what injects it away from such pods."
+)
+
+
+def _runs_on(pod: Pod, wait: PodWait) -> tuple[str, str, str]:
+    del pod
+    what = "has failed" if wait.exit_code else "has done its work"
+    return (
+        f"{what} but for container {wait.container}, which runs on",
+        f"{wait.message} has ended with exit code {coded(wait.exit_code or 0)}",
+        _AGAINST_SIDECAR,
+    )
+
+
+def _init_runs(pod: Pod, wait: PodWait) -> tuple[str, str, str]:
+    claim = f"has not begun: init container {wait.container} does not end"
+    return claim, "it runs", _log(pod, wait.container)
+
+
+def _node_lost(pod: Pod, wait: PodWait) -> tuple[str, str, str]:
+    node = str(pod.last.row["node_name"])
+    todo = f"Look at the node: kubectl describe node {for_shell(node)}."
+    return f"is on node {node}, which does not answer", wait.reason, todo
+
+
+def _gated(pod: Pod, wait: PodWait) -> tuple[str, str, str]:
+    del pod
+    todo = "Let the controller that set the gate take it off the pod."
+    return f"waits for scheduling gates: {wait.reason}", "", todo
+
+
+_WORDED = {
+    Wait.CONFIGURATION: _cannot_start,
+    Wait.MOUNT: _cannot_start,
+    Wait.CRASHES: _fails_again,
+    Wait.INIT_FAILS: _fails_again,
+    Wait.SIDECAR: _runs_on,
+    Wait.INIT_RUNS: _init_runs,
+    Wait.NODE_LOST: _node_lost,
+    Wait.GATES: _gated,
+}
