@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from tests.findings.test_public_reports import (
     LIMITED,
@@ -27,8 +30,12 @@ from tests.findings.test_public_reports import (
     pod,
     waiting,
 )
+from tests.findings.test_tracker_reports import MANAGER, asked, refused
 from tracekit.answers.trace_model import Facts
+from tracekit.cli.import_ import import_
+from tracekit.report.findings import text_lines
 from tracekit.sql.diagnosed import facts_from
+from tracekit.sql.findings import findings_of
 from tracekit.sql.session import Session
 
 FREE: Object = {"finalizers": []}
@@ -169,3 +176,102 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
 @pytest.mark.parametrize("thread", ASKED)
 def test_what_is_said_first(thread: str, facts: Facts) -> None:
     check_first_screen(ASKED, thread, facts)
+
+
+#### Out of audit logs ####
+
+FLUX = "system:serviceaccount:flux-system:kustomize-controller"
+CI, ALICE = "system:serviceaccount:ci:helm", "alice"
+RUNNER = "system:serviceaccount:ci:runner"
+NO_RIGHT = {"status": "Failure", "reason": "Forbidden", "code": 403, "message":
+            f'jobs.batch "work" is forbidden: User "{RUNNER}" cannot patch resource "jobs" in API '
+            'group "batch" in the namespace "app"'}  # fmt: skip
+INVALID = {"status": "Failure", "reason": "Invalid", "code": 422}
+NOT_STARTED = {"active": 0, "startTime": None}
+
+
+def invalid(user: str, field: str) -> Object:
+    """A patch of the Job that validation refuses for a field that is immutable."""
+    message = f'Job.batch "work" is invalid: {field}: Invalid value: 5: field is immutable'
+    return refused(asked("patch", job(), user, "09:10:00", 120), {**INVALID, "message": message})
+
+
+def drained() -> list[Object]:
+    """A Job whose pod somebody evicts, as `kubectl drain` does."""
+    made = job({"backoffLimit": 0}, NOT_STARTED)
+    begun = pod("Pending", spec={"nodeName": None}, meta={"generateName": "work-"})
+    runs = pod("Running", container("main", RUNNING))
+    shown = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI",
+             "message": "Eviction API: evicting"}  # fmt: skip
+    over = pod("Failed", container("main", ended(143)), conditions=[shown], meta={
+        "deletionTimestamp": "2026-05-04T09:10:30Z", "deletionGracePeriodSeconds": 30})  # fmt: skip
+    done = {"kind": "Status", "apiVersion": "v1", "status": "Success", "code": 201}
+    failed_job = {**failed(), "metadata": made["metadata"]}
+    return [
+        asked("create", made, "dora", "09:00:00", 100),
+        asked("create", begun, f"{MANAGER}job-controller", "09:00:00", 101),
+        asked("patch", runs, "system:node:n1", "09:01:00", 103, "status"),
+        {**asked("create", runs, ALICE, "09:10:00", 110, "eviction"), "responseObject": done},
+        asked("patch", over, "system:node:n1", "09:10:02", 112, "status"),
+        asked("update", failed_job, f"{MANAGER}job-controller", "09:10:03", 113, "status"),
+    ]
+
+
+def hooked() -> list[Object]:
+    """A Job that Helm deletes as it becomes Complete."""
+    made = job(None, NOT_STARTED)
+    over = job(None, {"active": 0, "succeeded": 1, "completionTime": at("09:06"), "conditions": [
+        {"type": "Complete", "status": "True", "lastTransitionTime": at("09:06"),
+         "lastProbeTime": at("09:06")}]})  # fmt: skip
+    return [
+        asked("create", made, CI, "09:00:00", 100),
+        asked("update", over, f"{MANAGER}job-controller", "09:06:00", 103, "status"),
+        asked("delete", over, CI, "09:06:01", 104),
+    ]
+
+
+#: By thread: the lines, the finding, what it says, and what it does not say.
+AUDITED: dict[str, tuple[list[Object], str, tuple[str, ...], tuple[str, ...]]] = {
+    "flux, a template that changed": (
+        [asked("create", job(), FLUX, "09:00:00", 100), invalid(FLUX, "spec.template")], "TK433",
+        (f"patch by {FLUX} was refused (422): the field is immutable",
+         "A Job's template cannot be changed", "kustomize.toolkit.fluxcd.io/force"), ("Argo CD",)),
+    "completions that changed": (
+        [asked("create", job(), "lukas", "09:00:00", 100), invalid("lukas", "spec.completions")],
+        "TK433", ("A Job's spec.completions cannot be changed",), ("Argo CD", "template")),
+    "a right that is missing": (
+        [asked("create", job(), "lukas", "09:00:00", 100),
+         refused(asked("patch", job(), RUNNER, "09:10:00", 120), NO_RIGHT)], "TK433",
+        (f"patch by {RUNNER} was refused (403): it has no right to patch jobs",
+         "a Role with the verb patch for jobs"), ()),
+    "a drain, by whom": (
+        drained(), "TK403", ("EvictionByEvictionAPI",
+                             "alice asked for it at 2026-05-04 09:10:00Z (audit log)"), ()),
+    "helm, hook-succeeded": (
+        hooked(), "TK432", (f"was deleted by {CI} as it became Complete", "deleted 1 s later",
+                            "before-hook-creation"), ()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("thread", AUDITED)
+def test_what_an_audit_log_tells(thread: str, tmp_path: Path) -> None:
+    lines, rule, says, not_said = AUDITED[thread]
+    log = tmp_path / "audit.log"
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    words = [str(log), "-o", str(tmp_path / "trace"), "--kubernetes-version", "v1.33.4"]
+    result = CliRunner().invoke(import_, words, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    found = [f for f in findings_of(Session([str(tmp_path / "trace")])) if f.id == rule]
+    text = " ".join(" ".join(text_lines(found)).split())
+    assert [part for part in says if part not in text] == [], text
+    assert [part for part in not_said if part in text] == [], text
+
+
+def test_a_log_in_which_all_was_refused_says_by_what(tmp_path: Path) -> None:
+    log = tmp_path / "audit.log"
+    line = refused(asked("create", job(), RUNNER, "09:00:00", 100), NO_RIGHT)
+    log.write_text(json.dumps(line) + "\n")
+    result = CliRunner().invoke(import_, [str(log), "-o", str(tmp_path / "trace")])
+    said = str(result.exception)
+    assert "1 write to Jobs, and the API server refused it: create of app/work by" in said
+    assert "(403): jobs.batch" in said

@@ -158,7 +158,8 @@ _REFUSED_CALLS = """
 SELECT stream, namespace, name, job, cronjob, recv_ns, code, reason, message, verb,
        actor AS username
 FROM internal._rows
-WHERE type = 'CALL' AND ((reason = 'Invalid' AND stream IN ('jobs', 'cronjobs'))
+WHERE type = 'CALL' AND (((reason = 'Invalid' OR code IN (400, 403))
+       AND stream IN ('jobs', 'cronjobs'))
   OR (verb = 'create' AND stream IN ('pods', 'jobs') AND code >= 400 AND code NOT IN (409, 429))
   OR (verb IN ('patch', 'update') AND stream = 'pods' AND code >= 400
       AND code NOT IN (404, 409, 429))

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from tracekit.answers.trace_model import Facts, Job, Pod, Row
 from tracekit.answers.words import clock
+from tracekit.base.kube.actors import controller_of
 
 
 class _Autoscaler(Struct, frozen=True):
@@ -52,6 +53,17 @@ def taken_by(facts: Facts, job: Job, pods: Sequence[Pod]) -> Taken | None:
             )
             return Taken(said, _todo(job, found))
     return None
+
+
+def asked_by(pods: Sequence[Pod]) -> str:
+    """Who asked for the deletion or eviction of the first of some pods, as an audit log tells."""
+    for pod in pods:
+        going = pod.first_at(lambda state: state.row["deleted_ns"] is not None)
+        if going is not None and going.row["actor"] is not None:
+            row = going.row
+            who = controller_of(row["actor"], row["actor_agent"]) or row["actor"]
+            return f"; {who} asked for it at {clock(going.at_ns)} (audit log)"
+    return ""
 
 
 def _events(facts: Facts, job: Job, pods: Sequence[Pod]) -> Iterator[Row]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 from tracekit.answers.model import Case, Rule, Severity, Target
-from tracekit.answers.refusals import objection
+from tracekit.answers.refusals import objection, refusal_advice, refusal_of
 from tracekit.answers.trace_model import NAME_TAKEN, Facts, Row
 from tracekit.answers.words import clock, counted, shortened
 from tracekit.base.kube.actors import controller_of
@@ -16,8 +17,9 @@ _REFUSALS_OF: Final = {"jobs": "Job", "cronjobs": "CronJob"}
 
 EDIT_REFUSED = Rule(
     "TK433", "an edit that the API server refused", Severity.WARNING,
-    "The audit log has a request for the object that was answered 422 (Invalid). Or (info) one of "
-    "somebody but a controller to create it was answered 409 (AlreadyExists).",
+    "The audit log has a request for the object that was answered 422 (Invalid), 403 (Forbidden) "
+    "or 400 (by a webhook). Or (info) one of somebody but a controller to create it was answered "
+    "409 (AlreadyExists).",
     "A program that creates an object to find out whether it is there.",
     "A Job's template cannot be changed: delete the Job and create it anew (Argo CD: sync option "
     "Replace=true,Force=true).", rank=24,
@@ -25,7 +27,7 @@ EDIT_REFUSED = Rule(
 
 
 def refused_edits(facts: Facts, suspended: Mapping[tuple[str, str], bool]) -> Iterator[Case]:
-    """Requests for an object that were answered 422, one case for each kind of them.
+    """Requests for an object that were answered 422, 403 or 400, one case for each kind of them.
 
     `suspended`: by namespace and name of suspended Jobs, whether they had the condition Suspended
     when they were first seen.
@@ -33,26 +35,71 @@ def refused_edits(facts: Facts, suspended: Mapping[tuple[str, str], bool]) -> It
     groups: defaultdict[tuple[str, ...], list[Row]] = defaultdict(list)
     yield from _names_taken(facts)
     for call in facts.refused_calls:
-        if call["reason"] != "Invalid" or call["stream"] not in _REFUSALS_OF or call["cronjob"]:
+        if call["code"] == NAME_TAKEN or call["stream"] not in _REFUSALS_OF or call["cronjob"]:
             continue  # what a controller's creation met is told of its owner
+        if call["reason"] != "Invalid" and call["code"] not in _REFUSED:
+            continue
         names = ("stream", "namespace", "name", "username", "verb", "message")
         groups[tuple(str(call[n] or "") for n in names)].append(call)
     for (stream, namespace, name, user, verb, message), calls in groups.items():
-        immutable = "immutable" in message
         first_ns, last_ns = calls[0]["recv_ns"] or 0, calls[-1]["recv_ns"] or 0
-        held = suspended.get((namespace, name)) if stream == "jobs" and immutable else None
-        todo = None if immutable else "Change the request as the message says."
-        if held is not None and "spec.template" in message:
-            todo = _of_suspended(facts, conditioned=held)
+        if calls[0]["reason"] == "Invalid":
+            held = suspended.get((namespace, name)) if stream == "jobs" else None
+            code, (why, todo, thread) = 422, _invalid(facts, user, message, held=held)
+        else:
+            code, thread = int(calls[0]["code"]), None
+            why, todo = _forbidden(stream, verb, user, message)
         yield Case(
             EDIT_REFUSED, Target(_REFUSALS_OF[stream], namespace, name),
-            f"{verb} by {user or 'unknown'} was refused (422)"
-            + (": the field is immutable" if immutable else f": {objection(message)}"),
-            first_ns, last_ns,
+            f"{verb} by {user or 'unknown'} was refused ({code}): {why}", first_ns, last_ns,
             f"{counted(len(calls), 'time')} from {clock(first_ns)} on: {shortened(message)}",
             evidence={"user": user, "verb": verb, "message": message, "times": len(calls)},
-            todo=todo, thread=_thread(facts, held=held),
+            todo=todo, thread=thread,
         )  # fmt: skip
+
+
+#: Codes of refusals that are about who asks, or what an admission plugin or webhook makes of it.
+_REFUSED: Final = (400, 403)
+#: Who applies manifests, by a part of the user's name, and what lets that replace a Job.
+_APPLIERS: Final = {
+    "argocd": "Argo CD: sync option Replace=true,Force=true",
+    "kustomize-controller": "Flux: annotation kustomize.toolkit.fluxcd.io/force: enabled",
+    "helm": "Helm: a hook with helm.sh/hook-delete-policy: before-hook-creation, or a name with "
+    "the release's revision",
+}
+
+
+def _invalid(
+    facts: Facts, user: str, message: str, *, held: bool | None
+) -> tuple[str, str, int | None]:
+    """What validation objects to, what to do, and the thread about it."""
+    if "immutable" not in message:
+        return objection(message), "Change the request as the message says.", None
+    if held is not None and "spec.template" in message:
+        return _IMMUTABLE, _of_suspended(facts, conditioned=held), _thread(facts, held=held)
+    how = next((f" ({text})" for part, text in _APPLIERS.items() if part in user), "")
+    field = _FIELD.search(message)
+    what = "template" if field is None or field[1] == "spec.template" else field[1]
+    return (
+        _IMMUTABLE,
+        f"A Job's {what} cannot be changed: delete the Job and create it anew{how}.",
+        _thread(facts, held=held),
+    )
+
+
+_IMMUTABLE: Final = "the field is immutable"
+_FIELD: Final = re.compile(r" is invalid: \[?(spec\.\w+)")
+
+
+def _forbidden(stream: str, verb: str, user: str, message: str) -> tuple[str, str]:
+    """Why a request was forbidden, and what to do."""
+    if f"cannot {verb} resource" in message:
+        todo = (
+            f"Give {user} that right: a Role with the verb {verb} for {stream} of the API group "
+            "batch, and a RoleBinding."
+        )
+        return f"it has no right to {verb} {stream}", todo
+    return refusal_of(message).value, refusal_advice(message)
 
 
 #: Who creates Jobs of fixed names, by a part of the user's name, and what lets that succeed: from

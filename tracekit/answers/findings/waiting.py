@@ -9,10 +9,15 @@ from msgspec.structs import replace
 
 from tracekit.answers.endings import coded, left_by, memory_limit
 from tracekit.answers.findings.batch_pods import BATCH_POD, batch_pods
-from tracekit.answers.findings.job_failures import failure_rule
+from tracekit.answers.findings.gone_at_end import (
+    TTL_TOOK,
+    UNSEEN_END,
+    taken_at_its_end,
+    ttl_took,
+)
 from tracekit.answers.findings.ownerless import ORPHANED, ownerless
 from tracekit.answers.findings.refused_edits import EDIT_REFUSED, refused_edits
-from tracekit.answers.harm import HOLDS, NO_HARM
+from tracekit.answers.harm import HOLDS
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.parts import RuleGroup
 from tracekit.answers.remedies import PROBE_ADVICE, of_kubelet, of_memory, of_start
@@ -31,10 +36,6 @@ from tracekit.base.durations import span
 from tracekit.base.escaping import for_shell
 from tracekit.base.kube.timestamps import NS_PER_S
 
-#: A failed Job whose TTL takes it so soon after its end leaves nobody the time to read its logs.
-EVIDENCE_NS = 300 * NS_PER_S
-#: A Job that is there for so short a time after its end is gone before most clients look.
-UNSEEN_NS = NS_PER_S
 #: A pod that goes so shortly before its Job goes with it.
 WITH_JOB_NS = 60 * NS_PER_S
 
@@ -63,21 +64,6 @@ TERMINATING = Rule(
     "If the node is gone for good: kubectl delete pod NAME --force --grace-period=0, or taint the "
     "node with node.kubernetes.io/out-of-service=nodeshutdown:NoExecute.",
     rank=8, losses=HOLDS,
-)  # fmt: skip
-TTL_TOOK = Rule(
-    "TK431", "the TTL deletes the evidence", Severity.WARNING,
-    "A failed Job with ttlSecondsAfterFinished went within 5 minutes of its end, not before the "
-    "TTL was over.",
-    "Somebody who keeps logs elsewhere.",
-    "Raise ttlSecondsAfterFinished, or keep logs elsewhere: with the Job its pods and logs go.",
-    rank=32,
-)  # fmt: skip
-UNSEEN_END = Rule(
-    "TK432", "an end that nobody can see", Severity.INFO,
-    "A Job with ttlSecondsAfterFinished 0 went within a second of its condition Complete.",
-    "Clients that do not wait for it.",
-    "Let whoever waits for the Job (a hook of Argo CD or Helm) watch it, or raise "
-    "ttlSecondsAfterFinished to some minutes.", rank=58,
 )  # fmt: skip
 UNCOUNTABLE = Rule(
     "TK209", "a status that the API server must refuse", Severity.WARNING,
@@ -169,7 +155,8 @@ class Waiting(RuleGroup):
         for job in facts.jobs:
             yield from waits(facts, job)
             yield from _uncountable(facts, job)
-            yield from _ttl_took(facts, job)
+            yield from ttl_took(facts, job)
+            yield from taken_at_its_end(job)
             yield from _pods_gone(facts, job)
             yield from left_alone(facts, job)
             if job.last.spec.get("suspend") is True:
@@ -505,38 +492,6 @@ def _uncountable(facts: Facts, job: Job) -> Iterator[Case]:
         f"{_as_of(facts, job)}",
         job.cronjob, evidence={"pods": [p.name for p, _ in found], "uid": pod.uid},
     )  # fmt: skip
-
-
-def _ttl_took(facts: Facts, job: Job) -> Iterator[Case]:
-    seconds, gone_ns, ended_ns = (
-        job.spec.get("ttlSecondsAfterFinished"), job.deletion_ns, job.ended_ns,
-    )  # fmt: skip
-    if not isinstance(seconds, int) or gone_ns is None or ended_ns is None:
-        return
-    stayed_ns = gone_ns - ended_ns
-    if stayed_ns < (seconds - 1) * NS_PER_S:
-        return  # somebody was faster
-    evidence = {"ttl_s": seconds, "stayed_s": round(stayed_ns / NS_PER_S, 3)}
-    if job.failure is not None and stayed_ns <= EVIDENCE_NS:
-        # The TTL counts from the condition's time, which has whole seconds.
-        failed_ns = int(job.failure["last_transition_ns"] or ended_ns)
-        yield Case(
-            TTL_TOOK, job.target,
-            "failed, and ttlSecondsAfterFinished took it with its pods and logs",
-            ended_ns, gone_ns,
-            f"failed at {clock(failed_ns)}, deleted {span(gone_ns - failed_ns)} later "
-            f"(ttlSecondsAfterFinished {seconds})",
-            job.cronjob, evidence=evidence, todo=TTL_TOOK.todo,
-            cause=failure_rule(facts, job), harm=NO_HARM,  # it counts with what it failed by
-        )  # fmt: skip
-    elif job.failure is None and seconds == 0 and stayed_ns <= UNSEEN_NS:
-        yield Case(
-            UNSEEN_END, job.target,
-            "went as it became Complete (ttlSecondsAfterFinished 0): who polls never sees the end",
-            ended_ns, gone_ns,
-            f"Complete at {clock(ended_ns)}, deleted {span(stayed_ns)} later",
-            job.cronjob, evidence=evidence,
-        )  # fmt: skip
 
 
 def _spare(facts: Facts, pairs: set[tuple[int, int]]) -> Iterator[Case]:
