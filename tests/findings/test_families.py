@@ -85,12 +85,13 @@ SHOWN = {
 ELSEWHERE = {"TK902", "TK906", "TK907"}
 #: Shown by tests/unit/trace/importers/test_kubectl_text.py on what kubectl prints for people.
 OF_TEXT = {"TK443", "TK444", "TK445", "TK446", "TK908"}
-#: Shown by tests/findings/test_reports.py, test_public_reports.py, test_issue_reports.py and test_release_bugs.py on situations out of public
+#: Shown by tests/findings/test_reports.py, test_public_reports.py, test_issue_reports.py,
+#: test_batch_reports.py and test_release_bugs.py on situations out of public
 #: reports.
 REPORTED = {
     "TK209", "TK210", "TK211", "TK212", "TK312", "TK313", "TK314", "TK315", "TK316", "TK317", "TK318",
     *(f"TK{number}" for number in range(428, 443)), "TK447", "TK448",
-    "TK449", "TK450",
+    "TK449", "TK450", "TK451", "TK452",
 }  # fmt: skip
 
 
