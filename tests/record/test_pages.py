@@ -130,7 +130,9 @@ def test_a_list_that_is_under_way_at_the_end_is_not_recorded_and_that_is_said(be
     gone = "the list took too long: too old resource version"
     why = {"anew": "its first list had not ended", "after a 410": gone}[began]
     assert watcher.status.unseen_at_end == why
-    assert len([row for row in sink.items if isinstance(row, GapRow)]) == 1
+    (gap,) = (row for row in sink.items if isinstance(row, GapRow))
+    began_as = "not listed at the end: " if began == "anew" else "its first list failed: "
+    assert gap.reason == began_as + why
     said = io.StringIO()
     outcome = Outcome(Ending.DURATION, [watcher.status, StreamStatus("pods")], 1, Path("t"), 1)
     assert cli._report(outcome, Console(file=said, width=200)) == 1

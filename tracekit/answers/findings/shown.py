@@ -10,7 +10,7 @@ from tracekit.answers.findings.pulls import PULLS
 from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.parts import RuleGroup
 from tracekit.answers.refusals import refusal_advice
-from tracekit.answers.remedies import of_kubelet, of_pull, of_scheduler
+from tracekit.answers.remedies import MORE_MEMORY, of_kubelet, of_pull, of_scheduler
 from tracekit.answers.trace_model import REFUSED_CREATION, Facts, Seen, State
 from tracekit.answers.waits import CONFIGURATION
 from tracekit.answers.words import clock, counted, in_kubectl, shortened
@@ -35,8 +35,9 @@ TROUBLED = Rule(
     "TK444", "a pod that was shown in trouble", Severity.WARNING,
     "Where it was shown last, its STATUS or the state of a container is one that the kubelet gives "
     "when an image does not come, a container cannot start or has failed, or a node took or "
-    "refused the pod; or its condition PodScheduled is False.",
-    "A pod that runs a moment later.",
+    "refused the pod; or its condition PodScheduled is False. Or (info, as nothing tells since "
+    "when) it is Terminating, or NotReady: a container of it has ended and another runs on.",
+    "A pod that runs, or goes, a moment later.",
     "Read what its container said: kubectl logs POD, with --previous where it was restarted.",
     rank=19,
 )  # fmt: skip
@@ -48,8 +49,8 @@ WARNED = Rule(
     _BESIDE, rank=36,
 )  # fmt: skip
 SUSPENDED = Rule(
-    "TK446", "a CronJob that was shown as suspended", Severity.INFO,
-    "SUSPEND is True where it was shown last.",
+    "TK446", "a CronJob or Job that was shown as suspended", Severity.INFO,
+    "SUSPEND is True, or a Job's STATUS Suspended, where it was shown last.",
     "None: it is so by intent.",
     "kubectl patch cronjob NAME -p '{\"spec\":{\"suspend\":false}}' if that is not intended.",
     rank=63,
@@ -240,6 +241,13 @@ def _job(facts: Facts, one: _Object, last: Shown | None) -> Iterator[Case]:
             "conditions, and Events are gone after an hour",
             "kubectl get job NAME -o yaml has its conditions.", Severity.INFO,
         )  # fmt: skip
+    elif status == "Suspended":
+        yield _case(
+            facts, one, SUSPENDED, "was shown with STATUS Suspended", f"{_cells(last)}{_when(one)}",
+            "kubectl get job NAME -o yaml names who holds it: where the label of a queue (Kueue) "
+            "or an owner is there, that resumes it; else kubectl patch job NAME -p "
+            "'{\"spec\":{\"suspend\":false}}'.",
+        )  # fmt: skip
 
 
 def _fails(event: ShownEvent) -> bool:
@@ -255,12 +263,33 @@ def _pod(facts: Facts, one: _Object, last: Shown) -> Iterator[Case]:
     if reason is None and (waits or (last.conditions or {}).get("PodScheduled") == "False"):
         reason = "Unschedulable"
     if reason is None:
+        yield from _lasting(facts, one, last)
         return
     detail = f"{where or _cells(last)}{_path(one)}{_when(one)}"
     if message:
         detail += f": {shortened(message)}"
     todo = _todo(reason, message) or _read(last, reason)
     yield _case(facts, one, TROUBLED, f"was shown as {reason}", detail, todo)
+
+
+#: Statuses that are trouble only where they last, which one look does not tell. Upstream: kubectl,
+#: pkg/printers/internalversion (printPod).
+_LASTING = {
+    "NotReady": "A container of it has ended and another runs on, as a sidecar does: `kubectl get "
+    "pod NAME -o yaml` names both. A native sidecar (an init container with restartPolicy Always) "
+    "lets the pod end.",
+    "Terminating": "`kubectl get pod NAME -o yaml` has its deletionTimestamp, its finalizers and "
+    "its node: past that time it is held by a finalizer, or its node does not answer.",
+}
+
+
+def _lasting(facts: Facts, one: _Object, last: Shown) -> Iterator[Case]:
+    """A pod whose status is trouble only where it lasts."""
+    status = (last.status or "").partition(" ")[0]
+    if status in _LASTING:
+        detail = f"{_cells(last)}{_path(one)}{_when(one)}"
+        claim = f"was shown as {status}"
+        yield _case(facts, one, TROUBLED, claim, detail, _LASTING[status], Severity.INFO)
 
 
 def _read(last: Shown, reason: str) -> str:
@@ -286,6 +315,8 @@ def _todo(reason: str, message: str) -> str | None:
         return of_pull(f"{plain} {message}")
     if plain in _STARTS:
         return of_kubelet(message)
+    if plain == "OOMKilled":
+        return MORE_MEMORY
     if plain == "Unschedulable":
         return of_scheduler(message)
     return None

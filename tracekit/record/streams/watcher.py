@@ -249,8 +249,8 @@ class Watcher:
                 reason = f"not connected at the end: {self.status.unseen_at_end}"
                 self._lost = (self._position, self.status.last_byte_ns, reason)
             elif self._lost is None:
-                why = self.status.last_failure or "the recording ended"
-                self._lost = (None, self._began_ns, f"its first list has not ended: {why}")
+                reason = f"not listed at the end: {self.status.unseen_at_end}"
+                self._lost = (None, self._began_ns, reason)
             try:
                 self._close_gap(None)
             except SinkClosedError:

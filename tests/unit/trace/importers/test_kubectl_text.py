@@ -398,6 +398,7 @@ def test_diagnose_says_what_tables_tell(tmp_path: Path, capsys: pytest.CaptureFi
         ("TK444", "Pod lab/scan-aaaa1: was shown as ImagePullBackOff"),
         ("TK444", "Pod lab/scan-bbbb2: was shown as Init:Error"),
         ("TK446", "CronJob ballots/poll-handout: was shown as suspended"),
+        ("TK446", "Job lab/waits: was shown with STATUS Suspended"),
         ("TK908", "the record: is text that kubectl prints for people: nothing is judged"),
     }
 
@@ -547,3 +548,29 @@ def test_an_empty_duration_of_a_watch_is_no_age() -> None:
 def test_one_row_is_enough(text: str, tmp_path: Path) -> None:
     result, _ = imported(text, tmp_path)
     assert result.shapes == {"table row": 1}
+
+
+LASTING = """\
+NAME        READY   STATUS        RESTARTS   AGE
+load-7xk2p  1/2     NotReady      0          3h
+etl-4xk2p   0/1     Terminating   0          26h
+fat-8s7df   0/1     OOMKilled     0          14m
+
+NAME   STATUS      COMPLETIONS   DURATION   AGE
+etl    Suspended   0/1                      26h
+"""
+
+
+def test_what_is_trouble_only_where_it_lasts_is_told_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = diagnosed(LASTING, tmp_path, capsys)
+    assert told(found) >= {
+        ("TK444", "Pod load-7xk2p: was shown as NotReady"),
+        ("TK444", "Pod etl-4xk2p: was shown as Terminating"),
+        ("TK444", "Pod fat-8s7df: was shown as OOMKilled"),
+        ("TK446", "Job etl: was shown with STATUS Suspended"),
+    }
+    by_text = {finding["text"]: finding for finding in found}
+    assert by_text["Pod etl-4xk2p: was shown as Terminating"]["severity"] == "info"
+    assert "limits.memory" in str(by_text["Pod fat-8s7df: was shown as OOMKilled"])
