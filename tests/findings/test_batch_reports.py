@@ -32,6 +32,7 @@ from tests.findings.test_public_reports import (
 )
 from tests.findings.test_tracker_reports import MANAGER, asked, refused
 from tracekit.answers.trace_model import Facts
+from tracekit.cli.explain import explain
 from tracekit.cli.import_ import import_
 from tracekit.report.findings import text_lines
 from tracekit.sql.diagnosed import facts_from
@@ -169,13 +170,25 @@ ASKED = {
 
 
 @pytest.fixture(scope="module")
-def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
-    return facts_from(Session([imported(ASKED, tmp_path_factory.mktemp("batch"), LOOK)]))
+def trace(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return imported(ASKED, tmp_path_factory.mktemp("batch"), LOOK)
+
+
+@pytest.fixture(scope="module")
+def facts(trace: str) -> Facts:
+    return facts_from(Session([trace]))
 
 
 @pytest.mark.parametrize("thread", ASKED)
 def test_what_is_said_first(thread: str, facts: Facts) -> None:
     check_first_screen(ASKED, thread, facts)
+
+
+def test_what_explain_says_of_a_lost_container_is_no_exit_code(trace: str) -> None:
+    place = f"app-{list(ASKED).index('a container that the kubelet lost')}"
+    said = CliRunner().invoke(explain, [trace, f"{place}/work"], catch_exceptions=False).output
+    assert "the kubelet lost its containers" in said
+    assert "exited 137" not in said
 
 
 #### Out of audit logs ####

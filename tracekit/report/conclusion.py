@@ -25,6 +25,8 @@ _EXIT_CODES = """
 SELECT job_uid, histogram(exit_code) AS exit_codes FROM attempts
 WHERE namespace = $namespace AND job = $name
   AND phase = 'Failed' AND ended_by IS DISTINCT FROM 'job-controller'
+  -- beside this reason the kubelet makes the code up
+  AND reason IS DISTINCT FROM 'ContainerStatusUnknown'
 GROUP BY job_uid
 """
 _CRONJOB = """
