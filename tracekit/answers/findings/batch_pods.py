@@ -50,7 +50,7 @@ _PLACED_NS = 30 * NS_PER_S
 _ENDS_ITSELF = ("Never", "OnFailure")
 
 
-class _Told(NamedTuple):
+class _Reported(NamedTuple):
     claim: str
     since_ns: int
     detail: str
@@ -64,14 +64,15 @@ def batch_pods(facts: Facts) -> Iterator[Case]:
             continue  # its Job is not in the record: TK423
         if pod.last.gone or pod.last.spec.get("restartPolicy") not in _ENDS_ITSELF:
             continue
-        told = _failed(facts, pod) if pod.phase == "Failed" else _held(facts, pod)
-        if told is None:
+        reported = _failed(facts, pod) if pod.phase == "Failed" else _held(facts, pod)
+        if reported is None:
             continue
         as_of_ns = facts.as_of(pod.namespace, "pods")
-        detail = f"{told.detail}; {_whose(pod)} (as of {clock(as_of_ns)})"
+        detail = f"{reported.detail}; {_whose(pod)} (as of {clock(as_of_ns)})"
         yield Case(
-            BATCH_POD, Target("Pod", pod.namespace, pod.name, pod.uid), told.claim, told.since_ns,
-            as_of_ns, detail, evidence={"pods": [pod.name], "owner": _owner(pod)}, todo=told.todo,
+            BATCH_POD, Target("Pod", pod.namespace, pod.name, pod.uid), reported.claim,
+            reported.since_ns, as_of_ns, detail,
+            evidence={"pods": [pod.name], "owner": _owner(pod)}, todo=reported.todo,
         )  # fmt: skip
 
 
@@ -96,7 +97,7 @@ def _whose(pod: Pod) -> str:
 #### Failed ####
 
 
-def _failed(facts: Facts, pod: Pod) -> _Told | None:
+def _failed(facts: Facts, pod: Pod) -> _Reported | None:
     ending = ending_of(pod)
     if ending is None:
         return None
@@ -107,14 +108,14 @@ def _failed(facts: Facts, pod: Pod) -> _Told | None:
         limit = memory_limit(pod, str(killed["name"]))
         has = f" (limits.memory {limit})" if limit else ""
         claim = f"failed: container {killed['name']} used more memory than it may (OOMKilled)"
-        return _Told(claim, pod.over_ns, f"{ended}{has}", of_memory(limit))
+        return _Reported(claim, pod.over_ns, f"{ended}{has}", of_memory(limit))
     claim, todo = _by_ending(pod, ending)
     failed = pod.exit if pod.exit is not None else init_failure(pod)
     left = left_by(facts, pod, str(failed["name"])) if failed is not None else None
     if left is not None:
         ended += f"; container {left.container}: {shortened(left.message)}"
         todo = of_start(left.message) or todo
-    return _Told(claim, pod.over_ns, ended, todo)
+    return _Reported(claim, pod.over_ns, ended, todo)
 
 
 def _ended(pod: Pod) -> Iterator[dict[str, object]]:
@@ -155,7 +156,7 @@ def _log(pod: Pod, container: str, *, before: bool = False) -> str:
 #### Held ####
 
 
-def _held(facts: Facts, pod: Pod) -> _Told | None:
+def _held(facts: Facts, pod: Pod) -> _Reported | None:
     if pod.phase == "Succeeded":
         return None
     wait = wait_of(facts, pod)
@@ -166,11 +167,11 @@ def _held(facts: Facts, pod: Pod) -> _Told | None:
         said = f": {shortened(pull.message)}" if pull.message else ""
         lacked = f"; no imagePullSecret {pull.lacked}" if pull.lacked else ""
         what = f"container {found.container} waits since {clock(pod.created_ns)}, {found.reason}"
-        return _Told(pull.claim, pod.created_ns, f"{what}{said}{lacked}", pull.todo)
+        return _Reported(pull.claim, pod.created_ns, f"{what}{said}{lacked}", pull.todo)
     return _unplaced(facts, pod) if wait is None else _waits(pod, wait)
 
 
-def _unplaced(facts: Facts, pod: Pod) -> _Told | None:
+def _unplaced(facts: Facts, pod: Pod) -> _Reported | None:
     shown = pod.last.condition("PodScheduled")
     if shown is None or shown["status"] != "False" or shown["reason"] != "Unschedulable":
         return None
@@ -180,10 +181,10 @@ def _unplaced(facts: Facts, pod: Pod) -> _Told | None:
     message = str(shown["message"] or "")
     detail = f"since {clock(since_ns)}: {message}{autoscaler(facts, pod)}"
     todo = of_scheduler(message, of_job=False)
-    return _Told("has not begun: no node takes it (Unschedulable)", since_ns, detail, todo)
+    return _Reported("has not begun: no node takes it (Unschedulable)", since_ns, detail, todo)
 
 
-def _terminating(pod: Pod, wait: PodWait) -> _Told:
+def _terminating(pod: Pod, wait: PodWait) -> _Reported:
     node = pod.last.row["node_name"] or "no node"
     held = ", ".join(pod.last.finalizers)
     why = f"; finalizers {held}" if held else ""
@@ -192,19 +193,19 @@ def _terminating(pod: Pod, wait: PodWait) -> _Told:
         "--force --grace-period=0."
     )  # fmt: skip
     by = f" by {wait.reason}" if wait.reason else ""
-    return _Told(
+    return _Reported(
         "is being deleted and does not go", wait.since_ns,
         f"on {node}, deleted at {clock(wait.since_ns)}{by}{why}", todo,
     )  # fmt: skip
 
 
-def _waits(pod: Pod, wait: PodWait) -> _Told | None:
+def _waits(pod: Pod, wait: PodWait) -> _Reported | None:
     worded = _WORDED.get(wait.wait)
     if worded is None:
         return None
     claim, detail, todo = worded(pod, wait)
     since = f"since {clock(wait.since_ns)}"
-    return _Told(claim, wait.since_ns, f"{detail} {since}".strip(), todo)
+    return _Reported(claim, wait.since_ns, f"{detail} {since}".strip(), todo)
 
 
 def _cannot_start(pod: Pod, wait: PodWait) -> tuple[str, str, str]:

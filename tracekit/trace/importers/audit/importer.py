@@ -44,6 +44,7 @@ from tracekit.trace.importers.audit.entry import (
 )
 from tracekit.trace.importers.audit.objects import Step, steps_of
 from tracekit.trace.importers.audit.placing import placed
+from tracekit.trace.importers.audit.refusals import Refusals
 from tracekit.trace.importers.audit.revisions import RevisionClock
 from tracekit.trace.importers.audit.texts import texts
 from tracekit.trace.importers.audit.wrappers import is_bare, unwrap, unwrap_value
@@ -57,9 +58,6 @@ _TimeKey = tuple[int, int, int]
 #: What an API server begins each line with; in a text within an event its quotes are escaped.
 _BEGINS = b'{"kind":"Event","apiVersion":"audit.k8s.io/'
 _BAD_REQUEST = 400
-#: So much of a refusal's message is repeated where nothing else can be told.
-_WORDS = 300
-_KIND_WORDS = {"jobs": "Jobs", "cronjobs": "CronJobs"}
 #: What is said of entries that are not whole, in a line with others that are.
 _CUT_WITHIN = "audit entries that end within a line, left out"
 #: Clocks that differ by less are put right without a word.
@@ -89,9 +87,7 @@ class AuditReader:
         self._stages: Counter[str] = Counter()
         self._of_batch = 0
         self._written: Counter[str] = Counter()
-        #: Of writes to Jobs and CronJobs: how many were refused, and the words about one.
-        self._refused: Counter[str] = Counter()
-        self._said = ""
+        self._refusals = Refusals()
         self._unseen: dict[str, list[tuple[int, int]]] = {}
         self._renewals = 0
         self._servers: dict[str, int] = {}
@@ -209,7 +205,7 @@ class AuditReader:
         if entry.verb in WRITES:
             self._levels[entry.level] += 1
             self._written[stream] += 1
-            self._note_refusal(stream, entry)
+            self._refusals.note(stream, entry)
         if stream == "events":
             body = entry.body()
             tells = body is not None and body.kind == "Event" and body.metadata is not None
@@ -446,29 +442,6 @@ class AuditReader:
             if begin is not None:
                 yield _gap(stream, begin, end, count)
 
-    def _note_refusal(self, stream: str, entry: Entry) -> None:
-        """Keep what the API server said to who may not write a Job or CronJob."""
-        if stream not in ("jobs", "cronjobs") or (entry.code or 0) < _BAD_REQUEST:
-            return
-        self._refused[stream] += 1
-        ref, at = entry.ref, entry.at or entry.received or entry.timestamp
-        name = "" if ref is None else "/".join(filter(None, (ref.namespace, ref.name)))
-        message = (entry.answer.message or "") if entry.answer is not None else ""
-        self._said = (
-            f"{entry.verb} of {name} by {entry.username} at {at} ({entry.code}): {message[:_WORDS]}"
-        )
-
-    def _all_refused(self) -> str | None:
-        """What is said where each write to a Job and a CronJob was refused."""
-        written = self._written["jobs"] + self._written["cronjobs"]
-        if not written or self._refused.total() < written:
-            return None
-        kinds = " and ".join(_KIND_WORDS[name] for name in _KIND_WORDS if self._written[name])
-        return (
-            f"the log has {written:,} {'write' if written == 1 else 'writes'} to {kinds}, and the "
-            f"API server refused {'it' if written == 1 else 'all of them; one'}: {self._said}"
-        )
-
     def _why_nothing(self) -> str:
         """Why a log with entries tells of no Job, CronJob or Pod what it was."""
         count = f"{self.entries:,} {'entry' if self.entries == 1 else 'entries'}"
@@ -479,7 +452,7 @@ class AuditReader:
                 " What was written stands in the stage ResponseComplete, which the policy "
                 f"(omitStages) or who shipped the log left out; {advice}"
             )
-        if (refused := self._all_refused()) is not None:
+        if (refused := self._refusals.if_all(self._written)) is not None:
             return refused
         if self._written["jobs"]:
             return (
