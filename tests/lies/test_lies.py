@@ -216,6 +216,7 @@ def test_a_seed_plants_the_same_lie_again(kind: str) -> None:
     assert again[0] == rows
 
 
+@pytest.mark.full
 def test_the_rows_given_are_not_changed() -> None:
     rows = list(json_lines(TRACES / FIRST[0] / "watch.jsonl.zst"))
     before = json.dumps(rows)

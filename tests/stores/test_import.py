@@ -33,6 +33,7 @@ def plain(tmp_path: Path) -> Path:
     return tmp_path / "plain"
 
 
+@pytest.mark.full
 def test_a_file_and_a_folder_of_parts(s3: S3, tmp_path: Path, plain: Path) -> None:
     lines = shipped(NAME)
     folder = tmp_path / "logs"

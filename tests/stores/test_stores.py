@@ -67,6 +67,7 @@ def test_every_command_says_of_a_url_what_it_says_of_the_directory(
     assert here.output
 
 
+@pytest.mark.full
 def test_info_and_report_name_what_was_asked_for(s3: S3, trace_path, tmp_path: Path) -> None:
     url = s3.put(trace_path(NAME), "bucket/night")
     told = run("info", url)
