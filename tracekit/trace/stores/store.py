@@ -161,12 +161,21 @@ def _sentence(address: Address, error: Exception, done: str) -> str:
 
 #### From a URL to its store ####
 
+#: A user with a password before a host; a key of S3 may hold slashes, and a bucket has no colon.
+_PASSWORD_WEB = re.compile(r"[^/@]*:[^/@]*@")
+_PASSWORD = re.compile(r"[^/@]*:[^@]*@")
+
 
 def locate(url: str) -> Address:
     """Where a URL leads."""
     written, _, rest = url.partition("://")
     scheme = _SAME.get(written.lower(), written.lower())
     path = rest.rstrip("/")
+    if (_PASSWORD_WEB if scheme in _WEB else _PASSWORD).match(rest):
+        raise TraceFormatError(
+            "the URL of a trace holds a password, which messages and lists of processes show: "
+            "leave user and password out, docs/object-storage.md says from where they are taken"
+        )
     if scheme == "s3":
         endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
         return Address(url, scheme, path, urlsplit(endpoint).netloc, endpoint)
