@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from difflib import SequenceMatcher, get_close_matches
+from collections.abc import Iterable, Sequence
 
 #: So like a name must another be, of 1, to be meant at all; and so much less than the best one.
 _CLOSE = 0.61
@@ -16,7 +15,7 @@ _SLIP = 2
 def closest(name: str, names: Iterable[str], *, count: int = 3) -> str:
     """The names most like this one, as words of a sentence; empty when none is close."""
     known = {candidate.lower(): candidate for candidate in names}
-    near = get_close_matches(name.lower(), list(known), count, cutoff=_CLOSE)
+    near = _near(name, list(known), count)
     best = _likeness(name, near[0]) if near else 0.0
     found = [known[n] for n in near if _likeness(name, n) > best - _AS_CLOSE]
     if len(found) < 2:  # noqa: PLR2004 - one or none needs no list
@@ -24,14 +23,24 @@ def closest(name: str, names: Iterable[str], *, count: int = 3) -> str:
     return f"{', '.join(found[:-1])} or {found[-1]}"
 
 
+def _near(name: str, names: Sequence[str], count: int) -> list[str]:
+    from difflib import get_close_matches  # noqa: PLC0415 - only where a name was mistyped
+
+    return get_close_matches(name.lower(), names, count, cutoff=_CLOSE)
+
+
 def _likeness(name: str, other: str) -> float:
+    from difflib import SequenceMatcher  # noqa: PLC0415 - as above
+
     return SequenceMatcher(None, other, name.lower()).ratio()
 
 
 def misspelt(name: str, names: Iterable[str]) -> str:
     """The one name that this differs from by a slip of the keyboard; empty when there is none."""
     known = {candidate.lower(): candidate for candidate in names}
-    for near in get_close_matches(name.lower(), list(known), 1, cutoff=_CLOSE):
+    for near in _near(name, list(known), 1):
+        from difflib import SequenceMatcher  # noqa: PLC0415 - as in `_likeness`
+
         blocks = SequenceMatcher(None, near, name.lower()).get_matching_blocks()
         same = sum(block.size for block in blocks)
         if max(len(near), len(name)) - same <= _SLIP:

@@ -9,7 +9,6 @@ wins, then a verb's own variable, the variable for all, the verb's table, the re
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -142,6 +141,8 @@ def _tables(place: str) -> Mapping[str, Any]:
         ) from error
     if len(content) > _MOST_BYTES:
         raise UsageError(f"{place} is larger than 1 MiB: it is no file of defaults; set {_FILE}")
+    import tomllib  # noqa: PLC0415 - few have a file
+
     try:
         return tomllib.loads(content.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -18,14 +18,8 @@ from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.check.diff.report import DiffReport
 from tracekit.check.verdict import Judgement, Verdict
 from tracekit.report.documents import write_document, write_lines
-from tracekit.report.table import (
-    NO_WIDTH,
-    counted,
-    table_width,
-    terminal_width,
-    write_indented,
-    write_table,
-)
+from tracekit.report.table import counted, table_width, terminal_width, write_table
+from tracekit.report.terminal import NO_WIDTH, write_indented
 from tracekit.versions.era import Era
 
 if TYPE_CHECKING:

@@ -8,26 +8,19 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Collection, Iterable, Sequence
-from itertools import zip_longest
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO, TypeAlias, Union
 
 from rich.cells import cell_len, set_cell_size
-from rich.text import Text
 
 from tracekit.base.escaping import for_terminal
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.text import Text
 
-#: A line of a pipe is as long as its sentence.
-NO_WIDTH = 1 << 16
+#: Between two columns.
 _GAP = "  "
-#: Sentences get a column of their own from that width on.
-_SENTENCE = 40
-#: A column that has to fold is at least so wide.
-_NARROWEST = 10
 
-Cell = str | Text
+Cell: TypeAlias = Union[str, "Text"]
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
@@ -60,49 +53,17 @@ def write_table(
         below: The last column, of sentences: where a terminal has too little room for them beside
             the others, each stands below its row.
     """
-    lines = [[Text(for_terminal(name), style="bold") for name in headings]]
-    lines += [[_safe(cell) for cell in row] for row in rows]
-    widths = [max(cell_len(row[place].plain) for row in lines) for place in range(len(headings))]
     width = terminal_width(out)
     if width is None:
+        lines = [[for_terminal(name) for name in headings]]
+        lines += [[for_terminal(str(cell)) for cell in row] for row in rows]
+        widths = [max(cell_len(row[place]) for row in lines) for place in range(len(headings))]
         out.writelines(_plain(line, widths, right) + "\n" for line in lines)
         return
-    console = _console(out, width)
-    if below is not None and sum(widths[:-1]) + len(_GAP) * below + _SENTENCE > width:
-        _write_with_sentences(lines, widths, console, right)
-        return
-    folded = [place for place in range(len(widths)) if place not in right]
-    fitting = _fitting(widths, folded if fold is None else sorted(fold), width)
-    if fitting is None:
-        _write_records(headings, lines[1:], console)
-        return
-    for line in lines:
-        for part in _folded(line, fitting, console):
-            console.print(
-                _joined(part, fitting, right), no_wrap=True, overflow="ignore", crop=False
-            )
+    from tracekit.report import terminal  # noqa: PLC0415 - slow to import, and pipes need none
 
-
-def _write_with_sentences(
-    lines: Sequence[Sequence[Text]], widths: Sequence[int], console: Console, right: Collection[int]
-) -> None:
-    """Each row with its last cell below it, indented."""
-    fitting = _fitting(widths[:-1], range(len(widths) - 1), console.width) or widths[:-1]
-    for number, line in enumerate(lines):
-        for part in _folded(line[:-1], fitting, console):
-            console.print(
-                _joined(part, fitting, right), no_wrap=True, overflow="ignore", crop=False
-            )
-        if number and line[-1].plain:
-            write_indented(line[-1], console, by=4)
-
-
-def _safe(cell: Cell) -> Text:
-    """The cell with nothing in it that a terminal would obey."""
-    if isinstance(cell, str):
-        return Text(for_terminal(cell))
-    safe = for_terminal(cell.plain)
-    return cell if safe == cell.plain else Text(safe, style=cell.style)
+    console = terminal.console_of(out, width)
+    terminal.write_table_to(headings, rows, console, right=right, fold=fold, below=below)
 
 
 def table_width(headings: Sequence[str], rows: Iterable[Sequence[Cell]]) -> int:
@@ -110,21 +71,6 @@ def table_width(headings: Sequence[str], rows: Iterable[Sequence[Cell]]) -> int:
     lines = [headings, *rows]
     widths = [max(cell_len(str(row[place])) for row in lines) for place in range(len(headings))]
     return sum(widths) + len(_GAP) * (len(widths) - 1)
-
-
-def write_indented(text: Text, console: Console, by: int = 2, then: int | None = None) -> None:
-    """Write a paragraph: on a terminal it goes on below itself, indented by `then`, else `by`."""
-    text = _safe(text)
-    goes_on = by if then is None else then
-    if console.width < NO_WIDTH:
-        width = max(_NARROWEST, console.width - max(by, goes_on))
-        parts = list(text.wrap(console, width)) or [text]
-    else:
-        parts = [text]
-    for number, part in enumerate(parts):
-        part.rstrip()
-        room = Text(" " * (goes_on if number else by))
-        console.print(room + part, no_wrap=True, overflow="ignore", crop=False)
 
 
 def write_line(text: str, out: TextIO, *, style: str = "", by: int = 0, then: int = 0) -> None:
@@ -140,8 +86,10 @@ def write_parts(
     if width is None:
         text = "".join(text for text, _ in parts)
         out.write((" " * by + for_terminal(text)).rstrip() + "\n")
-    else:
-        write_indented(Text.assemble(*parts), _console(out, width), by, then)
+        return
+    from tracekit.report import terminal  # noqa: PLC0415 - as above
+
+    terminal.write_parts_to(parts, terminal.console_of(out, width), by, then)
 
 
 def write_facts(facts: Iterable[tuple[str, str]], out: TextIO) -> None:
@@ -152,69 +100,16 @@ def write_facts(facts: Iterable[tuple[str, str]], out: TextIO) -> None:
     if width is None:
         out.writelines(f"{set_cell_size(name, indent)}{value}\n" for name, value in rows)
         return
-    console = _console(out, width)
-    for name, value in rows:
-        parts = Text(value).wrap(console, max(_NARROWEST, width - indent)) or [Text("")]
-        head = Text.assemble((set_cell_size(name, indent), "bold"))
-        for part in parts:
-            console.print(head + part, no_wrap=True, overflow="ignore", crop=False)
-            head = Text(" " * indent)
+    from tracekit.report import terminal  # noqa: PLC0415 - as above
+
+    terminal.write_facts_to(rows, indent, terminal.console_of(out, width))
 
 
-def _console(out: TextIO, width: int) -> Console:
-    from rich.console import Console  # noqa: PLC0415 - slow to import, and pipes need none
-
-    # Both of them, or rich takes a dumb terminal for one of 80 columns.
-    return Console(file=out, highlight=False, width=width, height=25)
-
-
-def _fitting(widths: Sequence[int], fold: Sequence[int], width: int) -> list[int] | None:
-    """The widths with which a row fits, the widest columns made narrower; None if none do."""
-    found = list(widths)
-    over = sum(found) + len(_GAP) * (len(found) - 1) - width
-    while over > 0:
-        widest = max(fold, key=lambda place: found[place], default=None)
-        if widest is None or found[widest] <= _NARROWEST:
-            return None
-        found[widest] -= 1
-        over -= 1
-    return found
-
-
-def _folded(line: Sequence[Text], widths: Sequence[int], console: Console) -> list[list[Text]]:
-    """The lines that a row takes: each cell goes on below itself."""
-    cells = [
-        list(cell.wrap(console, width, overflow="fold")) if cell_len(cell.plain) > width else [cell]
-        for cell, width in zip(line, widths, strict=True)
-    ]
-    return [list(part) for part in zip_longest(*cells, fillvalue=Text(""))]
-
-
-def _joined(cells: Sequence[Text], widths: Sequence[int], right: Collection[int]) -> Text:
-    found = Text()
-    for place, (cell, width) in enumerate(zip(cells, widths, strict=True)):
-        room = " " * max(0, width - cell_len(cell.plain))
-        found += Text(room) + cell if place in right else cell + Text(room)
-        found += Text(_GAP)
-    found.rstrip()
-    return found
-
-
-def _plain(cells: Sequence[Text], widths: Sequence[int], right: Collection[int]) -> str:
+def _plain(cells: Sequence[str], widths: Sequence[int], right: Collection[int]) -> str:
     parts = [
-        " " * max(0, width - cell_len(cell.plain)) + cell.plain
+        " " * max(0, width - cell_len(cell)) + cell
         if place in right
-        else set_cell_size(cell.plain, width)
+        else set_cell_size(cell, width)
         for place, (cell, width) in enumerate(zip(cells, widths, strict=True))
     ]
     return _GAP.join(parts).rstrip()
-
-
-def _write_records(
-    headings: Sequence[str], rows: Sequence[Sequence[Text]], console: Console
-) -> None:
-    for number, row in enumerate(rows):
-        if number:
-            console.print()
-        facts = ((name, cell.plain) for name, cell in zip(headings, row, strict=True))
-        write_facts(facts, console.file)  # type: ignore[arg-type]
