@@ -39,12 +39,23 @@ WHATIF_SCRIPTS = ("core.js", "whatif.js")
 @collecting_rarely()
 def report_page(data: Mapping[str, Any]) -> str:
     """The whole page about a trace: a file, which asks nobody."""
-    document = embedded_json(data)
-    if len(document) <= _PLAIN_CHARS_MAX:
-        return _report(data, element("data", document), "")
+    if not _has_large_jobs(data):
+        document = embedded_json(data)
+        if len(document) <= _PLAIN_CHARS_MAX:
+            return _report(data, element("data", document), "")
     core, parts = in_parts(data)
     packed = [element(f"part-{name}", embedded_json(part)) for name, part in parts.items()]
     return _report(data, element("data", embedded_json(core)), "\n".join(packed))
+
+
+def _has_large_jobs(data: Mapping[str, Any]) -> bool:
+    """Whether the Jobs alone are too much: then the whole need not be made to be measured."""
+    characters = 0
+    for job in data["jobs"]:
+        characters += len(embedded_json(job))
+        if characters > _PLAIN_CHARS_MAX:
+            return True
+    return False
 
 
 def served_page(data: Mapping[str, Any]) -> str:
