@@ -56,22 +56,18 @@ class Spill(Generic[Key]):
 
     def sorted(self) -> Iterator[tuple[Key, bytes]]:
         """All records by key; those of equal keys in no order."""
-        if not self._runs:
-            self._held.sort()
-            held, self._held = self._held, []
-            yield from held
-            return
-        self._set_aside()
         while len(self._runs) > _RUNS_AT_ONCE:
             some, self._runs = self._runs[:_RUNS_AT_ONCE], self._runs[_RUNS_AT_ONCE:]
             self._runs.append(self._write_run(self._merged(some)))
-        yield from self._merged(self._runs)
+        # What is held has its room already: it is no run that is written to be read at once.
+        held, self._held, self._held_bytes = self._held, [], 0
+        held.sort(reverse=True)
+        yield from heapq.merge(self._merged(self._runs), _let_go(held))
 
     def _set_aside(self) -> None:
-        if self._held:
-            self._held.sort()
-            held, self._held, self._held_bytes = self._held, [], 0
-            self._runs.append(self._write_run(held))
+        self._held.sort()
+        held, self._held, self._held_bytes = self._held, [], 0
+        self._runs.append(self._write_run(held))
 
     def _merged(self, runs: Iterable[Path]) -> Iterator[tuple[Key, bytes]]:
         return heapq.merge(*(self._read(path) for path in runs))
@@ -106,3 +102,9 @@ class Spill(Generic[Key]):
             while head := source.read(_LENGTH_BYTES):
                 yield from self._decode(source.read(int.from_bytes(head, "big")))
         path.unlink()
+
+
+def _let_go(records: list[tuple[Key, bytes]]) -> Iterator[tuple[Key, bytes]]:
+    """The records from the last one on, none of which is held any longer once it is given."""
+    while records:
+        yield records.pop()
