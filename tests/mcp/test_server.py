@@ -44,6 +44,7 @@ def test_each_sentence_carries_what_it_rests_on(tool: str, call: Call) -> None:
     assert [s["says"] for s in found if not s["rests_on"]] == []
 
 
+@pytest.mark.full
 def test_each_shape_of_a_question_is_answered(call: Call) -> None:
     everybody = statements(call("who", trace="demo/real"))
     assert "job-controller" in everybody[0]["says"]

@@ -120,6 +120,7 @@ def test_the_divergences_are_those_of_the_whole_each_once() -> None:
     assert wanted
 
 
+@pytest.mark.full
 def test_nothing_is_told_before_it_is_certain() -> None:
     for news in grown()[:-1]:
         for one in news:
@@ -348,6 +349,7 @@ def test_a_job_waits_until_its_first_status() -> None:
     assert (waiting.count, waiting.longest_ns(13 * S)) == (0, 0)
 
 
+@pytest.mark.full
 def test_a_job_that_is_named_as_a_slot_is_taken_once(monkeypatch: pytest.MonkeyPatch) -> None:
     reader = lied()
     table = reader.table(NAMES)
