@@ -80,6 +80,7 @@ def test_what_others_did_is_told_in_words(trace) -> None:
     assert "deleted idx-0-7t26c" in [s.what for s in steps if s.who == "somebody else"]
 
 
+@pytest.mark.full
 def test_the_account_of_a_job_that_others_touched_names_the_evidence(trace) -> None:
     keys = trace.sql(
         "SELECT DISTINCT namespace || '/' || name FROM verdicts WHERE verdict = 'foreign' LIMIT 12"

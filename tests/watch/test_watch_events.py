@@ -241,6 +241,7 @@ def _answers(rows: list[Row], folder: Path) -> tuple[list[tuple[Any, ...]], list
     return verdicts, findings
 
 
+@pytest.mark.full
 def test_our_own_events_are_nobodys_word(tmp_path: Path) -> None:
     rows: list[Row] = list(json_lines(TRACES / NAME / "watch.jsonl.zst"))
     planted = plant("status-ready-high", rows, random.Random(3))
