@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 
@@ -26,6 +27,20 @@ def in_kubectl(namespace: str | None, name: str) -> str:
     """An object as a command of kubectl names it: `-n shop import`, each one word of a shell."""
     space = f"-n {for_shell(namespace)} " if namespace else ""
     return space + for_shell(name)
+
+
+def off(finalizer: str, finalizers: Sequence[str] = ()) -> str:
+    """What `kubectl patch KIND NAME` needs to take one finalizer off, and no other.
+
+    `finalizers`: those of the object, in their order. The API server refuses the patch where
+    another stands in that place by then.
+    """
+    path = f"/metadata/finalizers/{finalizers.index(finalizer) if finalizer in finalizers else 0}"
+    patch = [
+        {"op": "test", "path": path, "value": finalizer},
+        {"op": "remove", "path": path},
+    ]
+    return f"--type=json -p {for_shell(json.dumps(patch))}"
 
 
 #: Of a message of the API so much is printed. A choice: six lines of a terminal.

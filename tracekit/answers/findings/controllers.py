@@ -19,8 +19,9 @@ from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.parts import RuleGroup
 from tracekit.answers.refusals import refusal_advice
 from tracekit.answers.trace_model import TRACKING, CronJob, Facts, Job, Pod, State
-from tracekit.answers.words import clock, counted, named, shortened
+from tracekit.answers.words import clock, counted, in_kubectl, named, off, shortened
 from tracekit.base.durations import span
+from tracekit.base.escaping import for_shell
 from tracekit.base.kube import job_status
 from tracekit.base.kube.job_status import Shape
 from tracekit.base.kube.timestamps import NS_PER_S
@@ -58,8 +59,8 @@ FINALIZER_LEFT = Rule(
     "A pod that had ended kept the finalizer batch.kubernetes.io/job-tracking for 10 s or more "
     "after its Job had ended or was gone.",
     "A controller manager that does not lead: then the finalizer goes when the next one does.",
-    "Take the finalizer off by hand: kubectl patch pod NAME --type=json "
-    "-p '[{\"op\":\"remove\",\"path\":\"/metadata/finalizers\"}]', once the Job is gone.",
+    f"Take the finalizer off by hand: kubectl patch pod NAME {off(TRACKING)}, once the Job is "
+    "gone.",
     109485, rank=13,
 )  # fmt: skip
 HOT_LOOP = Rule(
@@ -89,6 +90,8 @@ BACKLOG = Rule(
     'then --concurrent-job-syncs. `tracekit sql TRACE "FROM backlog"` has the curve.',
     rank=35,
 )  # fmt: skip
+#: So many pods are named in a command. A choice: two lines of a terminal.
+_NAMED = 5
 #: From, until, and how many waited at most.
 Spells = list[tuple[int, int, int]]
 RULES = (
@@ -236,29 +239,41 @@ def _finalizers(facts: Facts, job: Job) -> Iterator[Case]:
         longest = max(until - since for _, since, until in left)
         bug = _not_tried_again(facts, job)
         known = "; this release does not try again where the API server failed" if bug else ""
+        held = [pod for pod, _, _ in left if not pod.last.gone and TRACKING in pod.last.finalizers]
+        last_ns = max(until for _, _, until in left)
+        free = "" if held else f"; all are free since {clock(last_ns)}"
         yield Case(
             FINALIZER_LEFT,
             job.target,
             "pods were left with the tracking finalizer after the Job was over",
             min(since for _, since, _ in left),
-            max(until for _, _, until in left),
+            last_ns,
             f"{counted(len(left), 'pod')} ({named([p.name for p, _, _ in left])}), up to "
-            f"{span(longest)}{known}",
+            f"{span(longest)}{free}{known}",
             job.cronjob,
             thread=bug.thread if bug else None,
             evidence={"pods": [p.name for p, _, _ in left], "longest_s": round(longest / NS_PER_S)},
-            todo=f"{FINALIZER_LEFT.todo} {bug.remedy}" if bug else _to_free(job),
+            todo=f"{_to_free(job, held)}{f' {bug.remedy}' if bug else ''}",
         )
 
 
-def _to_free(job: Job) -> str | None:
-    """What to do where the Job stays: it may be held by just these pods (foreground deletion)."""
+def _to_free(job: Job, held: list[Pod]) -> str:
+    """What to do about the pods that still have the finalizer.
+
+    Where the Job stays it may be held by just these (foreground deletion).
+    """
+    if not held:
+        return "The finalizers are off: nothing of these pods is left to do."
+    first = in_kubectl(job.namespace, held[0].name)
+    pods = " ".join((first, *(for_shell(pod.name) for pod in held[1:_NAMED])))
+    more = f" (and {counted(len(held) - _NAMED, 'more pod')})" if len(held) > _NAMED else ""
+    command = f"kubectl patch pod {pods} {off(TRACKING, held[0].last.finalizers)}{more}"
     if job.gone_ns is not None:
-        return None
+        return f"Take the finalizer off by hand: {command}."
     return (
-        "The Job has ended and counts no more, so the finalizer can go: kubectl patch pod NAME "
-        '--type=json -p \'[{"op":"remove","path":"/metadata/finalizers"}]\'. See whether the '
-        "controller manager leads, and whether an admission webhook refuses its changes of pods."
+        f"The Job has ended and counts no more, so the finalizer can go: {command}. See whether "
+        "the controller manager leads, and whether an admission webhook refuses its changes of "
+        "pods."
     )
 
 

@@ -9,7 +9,7 @@ from tracekit.answers.harm import HOLDS
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod
 from tracekit.answers.waits import Wait, held_by
-from tracekit.answers.words import clock, in_kubectl, named
+from tracekit.answers.words import clock, in_kubectl, named, off
 from tracekit.base.durations import span
 from tracekit.base.kube.timestamps import NS_PER_S
 
@@ -93,11 +93,11 @@ def _todo(job: Job, holders: Sequence[str], pods: list[str]) -> str | None:
     owners = sorted({name.partition("/")[0] for name in holders if "/" in name})
     if not owners:
         return None
+    theirs = next(name for name in holders if "/" in name)
     return (
         f"See whether the controller of {named(owners)} runs, and what its log says of the Job. "
         "Only if it is gone for good: kubectl patch job "
-        f"{in_kubectl(job.namespace, job.name)} --type=json "
-        '-p \'[{"op":"remove","path":"/metadata/finalizers"}]\''
+        f"{in_kubectl(job.namespace, job.name)} {off(theirs, job.last.finalizers)}"
     )
 
 

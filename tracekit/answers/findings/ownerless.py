@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tracekit.answers.findings.controllers import FINALIZER_LEFT
 from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.trace_model import TRACKING, Facts, Pod
-from tracekit.answers.words import clock, in_kubectl
+from tracekit.answers.words import clock, in_kubectl, off
 from tracekit.base.durations import span
 from tracekit.base.kube.timestamps import NS_PER_S
 
@@ -160,6 +160,6 @@ def _held(facts: Facts) -> Iterator[Case]:
             f"{pod.phase}, deletionTimestamp {clock(since_ns)}, {span(as_of_ns - since_ns)} "
             f"ago (as of {clock(as_of_ns)}); no such Job in the list",
             evidence={"pods": [pod.name], "finalizer": TRACKING},
-            todo=f"kubectl patch pod {in_kubectl(pod.namespace, pod.name)} --type=json "
-                 "-p '[{\"op\":\"remove\",\"path\":\"/metadata/finalizers\"}]'",
+            todo=f"kubectl patch pod {in_kubectl(pod.namespace, pod.name)} "
+                 f"{off(TRACKING, pod.last.finalizers)}",
         )  # fmt: skip

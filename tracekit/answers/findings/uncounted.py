@@ -7,7 +7,7 @@ from tracekit.answers.findings.controllers import BACKLOG, WAIT_NS, Spells
 from tracekit.answers.harm import HOLDS
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod
-from tracekit.answers.words import clock, named, shortened
+from tracekit.answers.words import clock, named, off, shortened
 from tracekit.base.durations import span
 from tracekit.base.kube.actors import controller_of
 from tracekit.base.kube.timestamps import NS_PER_S
@@ -92,8 +92,7 @@ _UNFREED_TODO = (
     "See which admission webhook refuses or changes updates of pods: kubectl get "
     "validatingwebhookconfigurations,mutatingwebhookconfigurations. It should ask for CREATE "
     "alone. The error is in the controller manager's log, and met by hand, too: kubectl patch pod "
-    "NAME "
-    '--type=json -p \'[{"op":"remove","path":"/metadata/finalizers"}]\' (which also frees the pod).'
+    f"NAME {off(TRACKING)} (which also frees the pod)."
 )
 
 

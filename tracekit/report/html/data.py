@@ -187,11 +187,11 @@ SELECT trace, namespace, job, job_uid, cronjob, outcome, reason, message,
        epoch_ns(finished_at) AS finished, epoch_ns(gone_at) AS gone,
        queue_s, duration_s, backoff_s, retries, pods AS pod_count, pods_failed, restarts,
        succeeded, failed, parallelism, completions, backoff_limit, image, active,
-       active_deadline_s, completion_mode
+       active_deadline_s, ttl_s, completion_mode
 FROM jobs WHERE {where} ORDER BY created_at, namespace, job
 """
 #: What only the sentence about a Job needs.
-_TOLD_IN_WORDS = ("active", "active_deadline_s", "completion_mode")
+_TOLD_IN_WORDS = ("active", "completion_mode")
 _LEADERS = """
 SELECT holder, epoch_ns(from_at) AS from_ns, epoch_ns(until_at) AS until_ns
 FROM leaders WHERE lease = 'kube-controller-manager' ORDER BY from_at

@@ -61,7 +61,7 @@
   const COMPARED = [
     ["outcome", (job) => `${job.outcome}${job.reason ? ` (${job.reason})` : ""}`], ["message", (job) => job.message], ["created", (job) => iso(job.created)], ["finished", (job) => iso(job.finished)],
     ["waited for its first pod", (job) => seconds(job.queue_s)], ["took", (job) => seconds(job.duration_s)], ["in back-off", (job) => seconds(job.backoff_s)], ["pods", (job) => job.pod_count], ["failed pods", (job) => job.pods_failed], ["retries", (job) => job.retries], ["restarts", (job) => job.restarts],
-    ["parallelism", (job) => job.parallelism], ["completions", (job) => job.completions], ["backoffLimit", (job) => job.backoff_limit], ["image", (job) => job.image], ["nodes", (job) => [...new Set(job.pods.map((pod) => pod[P.NODE]).filter(Boolean))].sort().join(", ")],
+    ["parallelism", (job) => job.parallelism], ["completions", (job) => job.completions], ["backoffLimit", (job) => job.backoff_limit], ["activeDeadlineSeconds", (job) => job.active_deadline_s], ["image", (job) => job.image], ["nodes", (job) => [...new Set(job.pods.map((pod) => pod[P.NODE]).filter(Boolean))].sort().join(", ")],
     ["findings", (job) => job.findings.map((finding) => finding.id).join(", ")], ["divergences", (job) => job.verdicts.length],
   ];
   const compared = (job) => {
@@ -86,7 +86,7 @@
     const divergent = job.verdicts.map(([ms, action, verdict, subject, why, fields]) => el("div", { class: "divergence" }, el("b", {}, `${verdict} ${action}`), ` ${subject} at `, time(ms), el("div", {}, why), fields.length ? table(["field", "expected", "observed"], fields) : null));
     const took = job.duration_s === null ? "" : `${seconds(job.duration_s)}${job.backoff_s ? `, ${seconds(Math.round(job.backoff_s))} of it in back-off` : ""}`;
     panel(keyOf(job), compared(job), found(job),
-      facts([["outcome", `${job.outcome}${job.reason ? ` (${job.reason})` : ""}`], ["message", job.message], ["CronJob", job.cronjob], ["created", job.created === null ? "" : time(job.created)], ["finished", job.finished === null ? "" : time(job.finished)], ["waited for its first pod", seconds(job.queue_s)], ["took", took], ["spec", `parallelism ${show(job.parallelism)}, completions ${show(job.completions) || "none"}, backoffLimit ${show(job.backoff_limit)}`], ["image", job.image], ["status", `${job.succeeded} succeeded, ${job.failed} failed`]]),
+      facts([["outcome", `${job.outcome}${job.reason ? ` (${job.reason})` : ""}`], ["message", job.message], ["CronJob", job.cronjob], ["created", job.created === null ? "" : time(job.created)], ["finished", job.finished === null ? "" : time(job.finished)], ["waited for its first pod", seconds(job.queue_s)], ["took", took], ["spec", `parallelism ${show(job.parallelism)}, completions ${show(job.completions) || "none"}, backoffLimit ${show(job.backoff_limit)}${show(job.active_deadline_s) === "" ? "" : `, activeDeadlineSeconds ${job.active_deadline_s}`}${show(job.ttl_s) === "" ? "" : `, ttlSecondsAfterFinished ${job.ttl_s}`}`], ["image", job.image], ["status", `${job.succeeded} succeeded, ${job.failed} failed`]]),
       command("explain", D.trace, keyOf(job)),
       divergent.length ? el("h3", { class: "bad" }, "Divergences from the rules") : null, ...divergent,
       el("h3", {}, "What happened"), account(job),

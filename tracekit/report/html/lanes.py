@@ -107,9 +107,17 @@ def cron_lanes(
 
 
 def _schedule(spec: str | None) -> str:
+    """When it is due, and what of its spec decides whether a Job is started then."""
     found = spec_of("cronjobs", spec)
     zone = f" ({found['timeZone']})" if found.get("timeZone") else ""
-    return f"{found.get('schedule', '')}{zone}{', suspended' if found.get('suspend') else ''}"
+    said = [f"{found.get('schedule', '')}{zone}"]
+    if found.get("concurrencyPolicy", "Allow") != "Allow":
+        said.append(str(found["concurrencyPolicy"]))
+    if found.get("startingDeadlineSeconds") is not None:
+        said.append(f"startingDeadlineSeconds {found['startingDeadlineSeconds']}")
+    if found.get("suspend"):
+        said.append("suspended")
+    return ", ".join(said)
 
 
 def pod_diffs(about: About) -> Mapping[str, list[Any]]:
