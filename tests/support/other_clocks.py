@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import random
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from typing import Any
 
 from tests.support.erasures import Row
@@ -46,14 +48,62 @@ def writers_ahead(
 ) -> list[Row]:
     """The clocks of controllers, of kubelets or of both are ahead by so much.
 
-    CronJobs with a write less than that before a slot are left out: their Jobs stay.
+    CronJobs with a write less than that before a slot are left out: their Jobs stay. So are Jobs,
+    with their pods and Events, and CronJobs of such, whose pods would have ended in another order.
     """
     not_so = set(_served_before_slots(rows, by_ns)) if controllers else set()
+    jobs, crons = _ended_otherwise(rows, by_ns) if kubelets else (set[str](), set[str]())
     return [
         _ahead(row, by_ns, controllers=controllers, kubelets=kubelets)
         for row in rows
-        if row["resource"] != "cronjobs" or _named(row["object"]) not in not_so
+        if not (row["resource"] == "cronjobs" and _named(row["object"]) in not_so)
+        and not (row["resource"] == "cronjobs" and _uid(row["object"]) in crons)
+        and not (row["resource"] == "jobs" and _uid(row["object"]) in jobs)
+        and not (row["resource"] == "pods" and _owner(row["object"]) in jobs)
+        and not (row["resource"] == "events" and _of(row["object"]) in jobs)
     ]
+
+
+def _ended_otherwise(rows: Sequence[Row], by_ns: int) -> tuple[set[str], set[str]]:
+    """The uids of Jobs whose pods would have ended in another order, and of their CronJobs."""
+    ended: dict[str, set[int]] = defaultdict(set)
+    deleted: dict[str, set[int]] = defaultdict(set)
+    owners = {}
+    for row in rows:
+        obj = row["object"]
+        if row["resource"] == "jobs":
+            owners[_uid(obj)] = _owner(obj)
+        elif row["resource"] == "pods" and (job := _owner(obj)):
+            for status in (obj.get("status") or {}).get("containerStatuses") or ():
+                at = ((status.get("state") or {}).get("terminated") or {}).get("finishedAt")
+                ended[job] |= {_at_ns(at)} if at else set()
+            at = obj["metadata"].get("deletionTimestamp")
+            deleted[job] |= {_at_ns(at)} if at else set()
+    jobs = {
+        job
+        for job, times in ended.items()
+        for end, gone in product(times, deleted[job])
+        if (end < gone, end > gone) != (end + by_ns < gone, end + by_ns > gone)
+    }
+    return jobs, {owners[job] for job in jobs if owners.get(job)}
+
+
+def _at_ns(text: str) -> int:
+    return int(datetime.fromisoformat(text).timestamp()) * NS_PER_S
+
+
+def _uid(obj: Object) -> str:
+    return str(obj.get("metadata", {}).get("uid", ""))
+
+
+def _of(event: Object) -> str:
+    return str((event.get("involvedObject") or event.get("regarding") or {}).get("uid", ""))
+
+
+def _owner(obj: Object) -> str:
+    """The uid of the first owner; empty without one."""
+    owners = obj.get("metadata", {}).get("ownerReferences") or ()
+    return str(owners[0].get("uid", "")) if owners else ""
 
 
 def _served_before_slots(rows: Sequence[Row], by_ns: int) -> Iterator[tuple[str, str]]:
@@ -199,8 +249,8 @@ class _Written:
                 str(entry.get(key, ""))
                 for key in ("manager", "operation", "subresource", "apiVersion")
             )
-            shift = self._since(name, entry, by_ns)
-            at = entry.get("time")
+            at = entry.get("time")  # who only loses fields to another keeps it
+            shift = self._since(name, at, by_ns)
             entries.append({**entry, "time": moved(at, shift)} if at else entry)
         if entries:
             changed["managedFields"] = entries

@@ -30,7 +30,11 @@ def unsigned(history: History, write: Write, rules: JobRules) -> str | None:
     if write.actor is not None:
         return None
     if write.kind is WriteKind.STATUS_UPDATE and write.job is not None:
-        return _status(write.job) or _of_one_that_was_over(write.job, rules)
+        return (
+            _status(write.job)
+            or _of_one_that_was_over(write.job, rules)
+            or _taken_back(history, write.job, rules)
+        )
     what = TIES.get(write.kind)
     if what is None or write.pod is None or not _loses_a_tie(write.pod):
         return None
@@ -122,6 +126,27 @@ def _of_one_that_was_over(revision: Revision[JobView], rules: JobRules) -> str |
     )
 
 
+def _taken_back(history: History, revision: Revision[JobView], rules: JobRules) -> str | None:
+    """A status of which the next one takes all back, in a record that holds no managedFields.
+
+    So looks what a user sets and the controller's next sync puts right. Up to 1.22 old caches do.
+    """
+    before, changed = revision.previous, _differing(revision)
+    if before is None or not changed or rules.overwrites_status or revision.evidence.managers():
+        return None
+    later = (job for job in history.jobs[revision.position + 1 :] if job.previous is not None)
+    following = next((job for job in later if _differing(job)), None)
+    if following is None or following.view.uid != revision.view.uid:
+        return None
+    old, new = before.view.status, following.view.status
+    if any(getattr(old, name) != getattr(new, name) for name in changed):
+        return None
+    return (
+        "no cut makes a sync write this, the next status takes it back, and the record holds no "
+        "managedFields, which would tell who did: a user, perhaps, and the controller put it right"
+    )
+
+
 def setters(revision: Revision[JobView]) -> list[Manager]:
     """Who may have set what this revision changes in a status, where no entry shows it.
 
@@ -150,15 +175,16 @@ def setters(revision: Revision[JobView]) -> list[Manager]:
 
 def _changed(revision: Revision[JobView]) -> set[str]:
     """The fields of a status that a revision sets."""
+    return {name for name in _differing(revision) if getattr(revision.view.status, name)}
+
+
+def _differing(revision: Revision[JobView]) -> set[str]:
+    """The fields of a status that a revision changes."""
     before = revision.previous
     if before is None:
         return set()
     old, new = before.view.status, revision.view.status
-    return {
-        name
-        for name in JobStatus.__struct_fields__
-        if getattr(new, name) and getattr(old, name) != getattr(new, name)
-    }
+    return {n for n in JobStatus.__struct_fields__ if getattr(old, n) != getattr(new, n)}
 
 
 def only_lost(old: JobStatus, new: JobStatus) -> bool:
