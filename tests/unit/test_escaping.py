@@ -66,6 +66,21 @@ def test_a_terminal_is_shown_what_it_would_obey(text: str, shown: str) -> None:
     assert for_terminal(text) == shown
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("::error file=a.py::no", "\\x3a:error file=a.py::no"),
+        ("a ::set-output name=x::y", "a \\x3a:set-output name=x::y"),
+        ("::stop-commands::word", "\\x3a:stop-commands::word"),
+        ("##[error]no", "\\x23#[error]no"),
+        ("a##vso[task.setvariable]b", "a\\x23#vso[task.setvariable]b"),
+        *((text, text) for text in ("::1", "fe80::1 ::ffff:1.2.3.4", "a.py::test", "# a ## b")),
+    ],
+)
+def test_a_ci_is_given_no_command(text: str, shown: str) -> None:
+    assert for_terminal(text) == shown
+
+
 def test_line_feeds_stay_only_where_they_are_asked_for() -> None:
     assert for_terminal("a\nb\x1b", lines=True) == "a\nb\\x1b"
     assert for_terminal("a\nb") == "a\\nb"
@@ -140,6 +155,14 @@ def test_a_page_shows_texts_and_obeys_none(text: str, ensure_ascii: bool) -> Non
 
 def test_a_script_element_cannot_be_left() -> None:
     assert not set("<>&") & set(for_script(json.dumps(HOSTILE)))
+
+
+def test_json_gives_a_ci_no_command() -> None:
+    document = json.dumps({"a": "##vso[task.setvariable]b ##[error] ##"})
+    escaped = for_json(document)
+    assert "##vso[" not in escaped
+    assert "##[" not in escaped
+    assert json.loads(escaped) == json.loads(document)
 
 
 @pytest.mark.parametrize("word", ["shop/import", "a.b-c_d", "v1.36.3", "C:/x@y%20,z+1"])

@@ -39,14 +39,23 @@ _BLANK = re.compile(
     "\U000e0000-\U000e0fff]"
 )
 
+#: What a CI takes for a command in what a step prints: GitHub's `::error::`, at the beginning of a
+#: line, and so of any word that a line may begin with; the older `##[error]` and Azure's anywhere.
+_CI_ANYWHERE = re.compile(r"#(?=#(?:\[|vso\[))")
+_CI_COMMAND = re.compile(rf"(?<!\S):(?=:[A-Za-z-]+(?: [^\n]*?)?::)|{_CI_ANYWHERE.pattern}")
+
 
 def for_terminal(text: str, *, lines: bool = False) -> str:
     """The text with all that a terminal would obey, or that hides or reorders text, written out.
+
+    So is what would be a command to the CI whose log it comes to.
 
     Args:
         text: Text from anywhere.
         lines: Whether line feeds may stay; elsewhere they would forge lines of their own.
     """
+    if "::" in text or "##" in text:
+        text = _CI_COMMAND.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
     if text.isprintable() and (text.isascii() or not _BLANK.search(text)):
         return text
     return "".join(c if _is_plain(c) or (lines and c == "\n") else _written_out(c) for c in text)
@@ -88,7 +97,9 @@ def for_html(text: str) -> str:
 
 
 def for_json(document: str) -> str:
-    """A JSON document with what a terminal would obey as escapes; it stays the same document."""
+    """A JSON document with what a terminal or CI would obey as escapes; it stays the same."""
+    if "##" in document:
+        document = _CI_ANYWHERE.sub(lambda match: _json_escape(match[0]), document)
     return _NOT_ASCII.sub(
         lambda match: match[0] if _is_plain(match[0]) else _json_escape(match[0]), document
     )
