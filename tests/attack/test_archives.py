@@ -113,6 +113,8 @@ REFUSED: dict[str, bytes] = {
     "a size of 8 EiB": mended(
         tar(whole), 124, b"\x80\0\0\0\x7f\xff\xff\xff\xff\xff\xff\xff"
     )[:BLOCK],
+    "headers without a file": tar(lambda archive: linked(archive, "g", b"g"))[:BLOCK] * 3_000
+    + tar(whole),
 }  # fmt: skip
 
 
@@ -132,13 +134,14 @@ def test_what_is_whole_is_taken(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_not_is_said(tmp_path: Path, name: str) -> None:
-    archive = tmp_path / ("bundle.tar" if "EiB" in name else "bundle.zip")
+    archive = tmp_path / ("bundle.zip" if REFUSED[name][:2] == b"PK" else "bundle.tar")
     archive.write_bytes(REFUSED[name])
     answer = run("import", str(archive), "-o", str(tmp_path / "trace"))
     assert is_refusal(answer), answer
     assert "fault of tracekit" not in answer[2]
     assert "end too early or are damaged" in answer[2]
     assert "<ZipInfo" not in answer[2]
+    assert "recursion" not in answer[2]
 
 
 def test_a_capture_of_a_method_that_nobody_has(tmp_path: Path) -> None:

@@ -45,6 +45,8 @@ def _said(error: Exception) -> str:
     """The complaint as the rest of a sentence; zipfile prints its own objects in one of them."""
     if "password required" in str(error):
         return "it is encrypted"
+    if isinstance(error, RecursionError):  # tarfile reads header after header by calling itself
+        return "one file in it has more headers than any archive needs"
     return str(error) or type(error).__name__
 
 
