@@ -252,7 +252,10 @@ def test_metrics_and_health(tmp_path: Path, server: FakeServer) -> None:
         lines = iter(process.stderr.readline, b"")
         port = next(re.search(rb":(\d+)$", line)[1] for line in lines if line.startswith(b"Metr"))
         where = f"http://127.0.0.1:{int(port)}"
-        _until(lambda: b'stream_up{stream="jobs"} 1.0' in _get(f"{where}/metrics"))
+        # All of them: a stream whose first list has not ended at the end is exit status 1.
+        _until(
+            lambda: set(re.findall(rb"stream_up{.*} (.*)", _get(f"{where}/metrics"))) == {b"1.0"}
+        )
         assert _get(f"{where}/healthz") == b"ok\n"
         text = _get(f"{where}/metrics").decode()
         assert "tracekit_stream_observations_total" in text

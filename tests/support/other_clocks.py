@@ -65,27 +65,39 @@ def writers_ahead(
 
 
 def _ended_otherwise(rows: Sequence[Row], by_ns: int) -> tuple[set[str], set[str]]:
-    """The uids of Jobs whose pods would have ended in another order, and of their CronJobs."""
-    ended: dict[str, set[int]] = defaultdict(set)
+    """The uids of Jobs whose pods would have ended in another order, and of their CronJobs.
+
+    A pod that succeeds by its kubelet's clock ends the back-off after one that was deleted before
+    it ended, and so failed as its deletion was asked for, by the API server's clock.
+    """
+    succeeded: dict[str, set[int]] = defaultdict(set)
     deleted: dict[str, set[int]] = defaultdict(set)
     owners = {}
     for row in rows:
-        obj = row["object"]
+        obj, status = row["object"], row["object"].get("status") or {}
         if row["resource"] == "jobs":
             owners[_uid(obj)] = _owner(obj)
         elif row["resource"] == "pods" and (job := _owner(obj)):
-            for status in (obj.get("status") or {}).get("containerStatuses") or ():
-                at = ((status.get("state") or {}).get("terminated") or {}).get("finishedAt")
-                ended[job] |= {_at_ns(at)} if at else set()
-            at = obj["metadata"].get("deletionTimestamp")
-            deleted[job] |= {_at_ns(at)} if at else set()
+            going = obj["metadata"].get("deletionTimestamp")
+            if status.get("phase") == "Succeeded":
+                succeeded[job] |= set(_ends(status))
+            elif going and status.get("phase") != "Failed":
+                grace_s = obj["metadata"].get("deletionGracePeriodSeconds") or 0
+                deleted[job].add(_at_ns(going) - grace_s * NS_PER_S)
     jobs = {
         job
-        for job, times in ended.items()
+        for job, times in succeeded.items()
         for end, gone in product(times, deleted[job])
         if (end < gone, end > gone) != (end + by_ns < gone, end + by_ns > gone)
     }
     return jobs, {owners[job] for job in jobs if owners.get(job)}
+
+
+def _ends(status: Object) -> Iterator[int]:
+    for container in status.get("containerStatuses") or ():
+        at = ((container.get("state") or {}).get("terminated") or {}).get("finishedAt")
+        if at:
+            yield _at_ns(at)
 
 
 def _at_ns(text: str) -> int:
