@@ -128,8 +128,9 @@ ASKED = {
         ("Job's template", "No findings")),
     "airflow#53015, an evicted pod": Asked(
         (alone("Failed", reason="Evicted", message="The node was low on resource: memory."),),
-        ("TK451", "failed: a disruption ended it (Evicted)", "low on resource: memory"),
-        ("backoffLimit",)),
+        ("TK451", "failed: a disruption ended it (Evicted)", "low on resource: memory",
+         "ended before 2026-05-04", "when a list first showed it"),
+        ("backoffLimit", "ended at")),
     "argo-workflows, out of memory": Asked(
         (alone("Failed", container("main", ended(137, "OOMKilled")), DONE, owner="Workflow",
                spec=LIMITED),),
@@ -166,6 +167,10 @@ ASKED = {
                 "deletionGracePeriodSeconds": 30}) for number in (1, 2))),
         ("TK430", "If n1, n2 are gone for good: kubectl delete pod -n app-20 work-1 work-2 --force",
          "give those nodes the taint"), ()),
+    "an evicted pod without a successor": Asked(
+        (job(), pod("Failed", reason="Evicted")),
+        ("TK414", "had no pod after failed ones", "the last before 2026-05-04", "If it is in"),
+        ("waited in back-off", "the last at")),
 }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from tracekit.answers.evidence import Evidence
 from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod
+from tracekit.answers.words import clock
 
 
 class Cause(Enum):
@@ -76,6 +77,22 @@ def ending_of(pod: Pod) -> Ending | None:
     elif pod.exit is not None:
         cause, reason = Cause.OWN_EXIT, str(pod.exit["reason"] or "Error")
     return Ending(cause, reason, message, Evidence.STATUS)
+
+
+def is_end_known(pod: Pod) -> bool:
+    """Whether what is known of it tells when it ended, and not only by when.
+
+    A list shows one that has ended, whenever that was; evicted ones have no containers to tell.
+    """
+    end = pod.end
+    return end is not None and (end.row["type"] != "LIST" or pod.over_ns < end.at_ns)
+
+
+def when_over(pod: Pod) -> str:
+    """When it ended, in words, after "ended"."""
+    if is_end_known(pod):
+        return f"at {clock(pod.over_ns)}"
+    return f"before {clock(pod.over_ns)}, when a list first showed it"
 
 
 def lost_container(pod: Pod) -> bool:

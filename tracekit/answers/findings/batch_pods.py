@@ -18,6 +18,7 @@ from tracekit.answers.endings import (
     left_by,
     lost_container,
     memory_limit,
+    when_over,
 )
 from tracekit.answers.findings.ownerless import labelled_job
 from tracekit.answers.findings.pulls import pull_of, unpulled_pod
@@ -102,7 +103,7 @@ def _failed(facts: Facts, pod: Pod) -> _Reported | None:
     if ending is None:
         return None
     said = f": {shortened(ending.message)}" if ending.message else ""
-    ended = f"ended at {clock(pod.over_ns)}{said}"
+    ended = f"ended {when_over(pod)}{said}"
     killed = next((c for c in _ended(pod) if c["reason"] == "OOMKilled"), None)
     if killed is not None:
         limit = memory_limit(pod, str(killed["name"]))

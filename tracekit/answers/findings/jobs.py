@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from tracekit.answers.admission import Admission, why_it_waits
-from tracekit.answers.endings import Cause, coded, ending_of, let_go
+from tracekit.answers.endings import Cause, coded, ending_of, is_end_known, let_go, when_over
 from tracekit.answers.findings import job_failures, refused_statuses, waiting
 from tracekit.answers.findings.controllers import BACKLOG, Spells, backlog_spells
 from tracekit.answers.findings.costliest import COSTLY, Costliest
@@ -207,9 +207,10 @@ def _in_back_off(facts: Facts, job: Job, dead: list[Pod]) -> Case:
     whys = [f"exit code {named([coded(code) for code in codes])}"] if codes else []
     whys += sorted({e.reason for p in dead if (e := ending_of(p)) and e.cause in _NOT_ITS_OWN})
     text = f" ({'; '.join(whys)})" if whys else ""
+    last = max(dead, key=lambda pod: pod.over_ns)
     detail = (
-        f"{counted(len(dead), 'failed pod')}{text}, the last at "
-        f"{clock(max(p.over_ns for p in dead))}; backoffLimit {job.spec.get('backoffLimit', 6)}"
+        f"{counted(len(dead), 'failed pod')}{text}, the last {when_over(last)}; "
+        f"backoffLimit {job.spec.get('backoffLimit', 6)}"
     )
     ignored = _ignored(job, dead)
     if ignored:
@@ -217,8 +218,10 @@ def _in_back_off(facts: Facts, job: Job, dead: list[Pod]) -> Case:
     longest = span(facts.release.longest_backoff_s * NS_PER_S)
     todo = f"It goes on by itself; each failure doubles the wait, up to {longest}."
     claim = "waited in back-off when the record ended"
-    since_ns = max(p.over_ns for p in dead)
-    case = _plain(WAITING, facts, job, claim, detail, since_ns)
+    if not is_end_known(last):
+        claim = "had no pod after failed ones when the record ended"
+        todo = f"If it is in back-off, it goes on by itself within {longest}: look again then."
+    case = _plain(WAITING, facts, job, claim, detail, last.over_ns)
     return replace(case, todo=todo, thread=130881 if ignored else None)
 
 
