@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from tracekit.trace.format.seal import DamageError, check_document, sealed_docum
 _BYTES_MAX = 64 << 20
 #: What recorders that are no tracekit leave in a folder.
 _WATCH_LOGS = ("watch.jsonl.zst", "watch.jsonl.gz", "watch.jsonl")
+#: So many entries of a folder are looked at for what to say of it.
+_ENTRIES_MAX = 1_000
 
 
 def read_header(trace: Path) -> TraceHeader:
@@ -33,14 +36,8 @@ def read_header(trace: Path) -> TraceHeader:
     try:
         document = json.loads(read_inside(trace, HEADER_NAME, bytes_max=_BYTES_MAX))
     except FileNotFoundError:
-        logs = next((trace / name for name in _WATCH_LOGS if (trace / name).is_file()), None)
-        what_to_do = (
-            "name the directory that `tracekit import` or `tracekit record` wrote"
-            if logs is None
-            else _import_it(logs)
-        )
         raise TraceFormatError(
-            f"{trace} is not a trace: it has no {HEADER_NAME}; {what_to_do}"
+            f"{trace} is not a trace: it has no {HEADER_NAME}; {_of_a_folder(trace)}"
         ) from None
     except RecursionError as error:
         raise TraceFormatError(
@@ -66,6 +63,23 @@ def _no_directory(trace: Path) -> str:
     if trace.is_file():
         return f"it is a file; {_import_it(trace)}"
     return "it is not a directory; a trace is made by `tracekit import` or `tracekit record`"
+
+
+def _of_a_folder(folder: Path) -> str:
+    """What to do with one that is no trace: it may be what somebody collected."""
+    logs = next((folder / name for name in _WATCH_LOGS if (folder / name).is_file()), None)
+    if logs is not None:
+        return _import_it(logs)
+    try:
+        inside = [Path(entry) for entry in islice(os.scandir(folder), _ENTRIES_MAX)]
+        traces = sorted(entry for entry in inside if (entry / HEADER_NAME).is_file())
+    except OSError:  # it, or one in it, may not be listed
+        inside, traces = [], []
+    if traces:
+        return f"name a trace that lies in it, for example {traces[0]}"
+    if not inside:
+        return "name the directory that `tracekit import` or `tracekit record` wrote"
+    return f"if it is a bundle, a dump or logs, {_import_it(folder)}"
 
 
 def _import_it(log: Path) -> str:
