@@ -6,6 +6,7 @@ none. Kinds are asked in order; the first that says yes reads the file.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -60,6 +61,12 @@ _HINTS = re.compile(
 
 #: What begins as JSON: a log line may begin with a bracket, too.
 _BEGINS_JSON = re.compile(rb"\s*(?:\{\s*(?:[\"}]|\Z)|\[\s*(?:[\[{\"\]]|\Z))")
+
+#: No API server writes that; what cuts a text between two escapes does.
+_HALF = (
+    "is JSON with half a character in a text (\\ud800 to \\udfff alone), which the program that "
+    "wrote the file has cut: name what `kubectl get … -o json` itself prints"
+)
 
 Row = Observation | Call | Gap
 
@@ -331,19 +338,48 @@ def flaw(source: LineSource, file: str = "FILE") -> str:
     printed = printed_for_people(sample) or strangers.described(sample)
     if printed:
         return printed
-    if (
-        sample.whole
-        and sample.is_text
-        and _BEGINS_JSON.match(sample.head)
-        and not _is_json(sample.head)
-        and not any(map(_is_json, sample.texts))
-    ):
-        if is_nested_deeper(sample.head, NESTING_MAX):
-            return f"is JSON, and {TOO_DEEP}: no object of Kubernetes is"
-        return "has no whole JSON document: it is cut off or damaged, fetch it anew"
+    broken = _broken(sample)
+    if broken:
+        return broken
     if sample.is_text and not sample.whole:
         sample = sample_of(source, DEEP_BYTES)
+        if _BEGINS_JSON.match(sample.head) and _has_half_a_character(sample.head):
+            return _HALF
     return strangers.below(sample, file) or strangers.table(sample)
+
+
+def _broken(sample: Sample) -> str:
+    """What is wrong with a whole file that begins as JSON and holds no document, "" if nothing."""
+    if (
+        not sample.whole
+        or not sample.is_text
+        or not _BEGINS_JSON.match(sample.head)
+        or any(map(_is_json, (sample.head, *sample.texts)))
+    ):
+        return ""
+    if is_nested_deeper(sample.head, NESTING_MAX):
+        return f"is JSON, and {TOO_DEEP}: no object of Kubernetes is"
+    if any(map(_has_half_a_character, (sample.head, *sample.texts))):
+        return _HALF
+    return "has no whole JSON document: it is cut off or damaged, fetch it anew"
+
+
+def _has_half_a_character(document: bytes) -> bool:
+    r"""Whether an escaped half of a character (\ud83d alone) is all that is wrong with it."""
+    try:
+        orjson.loads(document)
+    except orjson.JSONDecodeError as error:
+        if "surrogate" in str(error):
+            return _is_whole(document)
+    return False
+
+
+def _is_whole(document: bytes) -> bool:
+    try:
+        json.loads(document)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _is_json(document: bytes) -> bool:

@@ -63,10 +63,11 @@ def test_a_watch_log_without_text_is_said_to_be_so(
         (b" \n\t\n", "nothing but white space"),
         (BAD["blanks"], "begins with 256 KiB of white space"),
         (BAD["half-a-line"], "cut off"),
+        (rb'{"kind": "List", "items": [{"kind": "Job", "a": "\ud83d"}]}', "half a character"),
         (b"[" * 2000 + b"]" * 2000, "nested more than 200 levels deep"),
         (None, "does not exist"),
     ],
-    ids=["empty", "blank", "blanks", "cut", "deep", "missing"],
+    ids=["empty", "blank", "blanks", "cut", "half", "deep", "missing"],
 )
 def test_a_file_that_holds_nothing_whole_is_said_to(
     words: list[str],
