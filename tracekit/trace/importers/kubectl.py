@@ -263,7 +263,7 @@ class KubectlLines:
 
     def _tell_left_out(self, document: Raw, items: dict[str, list[Raw]]) -> None:
         """Count what of a list is not kept."""
-        problems, all_items = self._result.problems, document["items"]
+        problems, all_items = self._result.problems, document["items"] or []
         kind = str(document.get("kind"))[:60].removesuffix("List")
         if not items and not all_items:
             of = f"of the kind {kind}" if kind else "that do not say of what"

@@ -110,9 +110,10 @@ def test_a_list_is_recognised_whatever_its_size(tmp_path: Path, indent: int | No
 
 @pytest.mark.parametrize(
     "more",
-    [{}, {"apiVersion": "v1"}, {"apiVersion": "batch/v1"}, {"metadata": {"resourceVersion": "9"}}],
-    ids=["bare", "version-of-kubectl", "version-of-jobs", "revision"],
-)
+    [{}, {"apiVersion": "v1"}, {"apiVersion": "batch/v1"}, {"metadata": {"resourceVersion": "9"}},
+     {"items": None}],
+    ids=["bare", "version-of-kubectl", "version-of-jobs", "revision", "cluster-info-dump"],
+)  # fmt: skip
 @pytest.mark.parametrize("folder", [False, True])
 def test_an_empty_list_is_a_look(tmp_path: Path, more: dict, folder: bool) -> None:
     path = tmp_path / "in" / "of-jobs.json"
