@@ -3,8 +3,9 @@
 A list is part of the look that is open unless it looks again where that has looked already, at
 another revision: then the open one ends, and another begins. Lists of one revision are of one
 moment: of what some have and others do not nothing has come or gone (pages of a long list, lists
-by label, copies). What a list looked at is its scope: some namespaces, all, or
-nobody knows; where nobody knows, nothing is concluded from what is not in it.
+by label, copies). So are lists without a common object, of which each has one that was there when
+the other was printed: neither was asked for all. What a list looked at is its scope: some
+namespaces, all, or nobody knows; where nobody knows, nothing is concluded from what is not in it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from msgspec import Struct
 
 from tracekit.base.coverage import Scope
 from tracekit.base.json_text import json_text
+from tracekit.base.kube.timestamps import NS_PER_S, parse_rfc3339
 from tracekit.base.numbers import whole_number
 from tracekit.trace.importers.frames import listed
 
@@ -49,6 +51,9 @@ class Look(Struct):
     at_ns: int | None
     #: The folder that it lay in, which may name a namespace.
     folder: str
+    #: Uids of its objects, and when the oldest was made, where nothing but them tells its scope.
+    uids: frozenset[str] = frozenset()
+    born_ns: int | None = None
 
 
 def look_of(
@@ -67,7 +72,13 @@ def look_of(
     scope = _scope(stream, items, str(meta.get("selfLink") or ""), name, asked)
     known = revision if isinstance(revision, str) and revision else None
     texts = [orjson.Fragment(json_text(item)) for item in items]
-    return Look(texts, scope, known, at_ns, folder)
+    look = Look(texts, scope, known, at_ns, folder)
+    if _scope(stream, [], str(meta.get("selfLink") or ""), name, asked) == frozenset():
+        metas = [found for item in items if isinstance(found := item.get("metadata"), dict)]
+        born = [parse_rfc3339(str(found.get("creationTimestamp"))) for found in metas]
+        look.uids = frozenset(str(found.get("uid") or "") for found in metas)
+        look.born_ns = min((at for at in born if at is not None), default=None)
+    return look
 
 
 def _scope(
@@ -168,7 +179,22 @@ class Looks:
 
 def _looks_again(one: Look, other: Look) -> bool:
     is_one_moment = one.revision is not None and one.revision == other.revision
-    return not is_one_moment and _overlap(one, other)
+    return not is_one_moment and _overlap(one, other) and not _are_parts(one, other)
+
+
+def _are_parts(one: Look, other: Look) -> bool:
+    """Whether two lists show that they asked for different objects, as by a label.
+
+    Whichever was printed first, an object of the other had been made by then, and it left that out.
+    """
+    if one.born_ns is None or other.born_ns is None or not one.uids.isdisjoint(other.uids):
+        return False
+    if one.at_ns is None or other.at_ns is None:
+        return False
+    return (
+        one.born_ns + NS_PER_S <= other.at_ns  # creationTimestamp is a whole second, cut off
+        and other.born_ns + NS_PER_S <= one.at_ns
+    )
 
 
 def _overlap(one: Look, other: Look) -> bool:

@@ -45,6 +45,24 @@ def test_lists_of_one_namespace_each_add_up(tmp_path) -> None:
     assert _gone(tmp_path, lines) == ([], 0)
 
 
+@pytest.mark.parametrize(
+    ("born", "gone"), [("2026-11-20T10:00:00Z", []), ("2026-11-20T10:00:30Z", ["a-x"])]
+)
+def test_lists_by_label_are_one_look_if_neither_can_have_asked_for_all(
+    tmp_path, born: str, gone: list[str]
+) -> None:
+    """The second has an object that the first would have shown; one made later proves nothing."""
+
+    def made(name: str, at: str, started: str) -> dict:
+        obj = _job(name, "a")
+        meta = {**obj["metadata"], "creationTimestamp": at}
+        return {**obj, "metadata": meta, "status": {"startTime": started}}
+
+    first = made("x", "2026-11-20T10:00:00Z", "2026-11-20T10:00:20Z")
+    second = made("y", born, "2026-11-20T10:00:40Z")
+    assert _gone(tmp_path, [_listed("", first), _listed("", second)])[0] == gone
+
+
 def test_a_namespace_that_is_listed_again_says_what_is_gone_from_it(tmp_path) -> None:
     a, b = _job("x", "a"), _job("x", "b")
     lines = [_listed(100, a, _job("y", "a")), _listed(100, b), _listed(120, a)]
