@@ -148,7 +148,8 @@ ASKED = {
         (alone("Running", container("main", RUNNING), meta={
             "deletionTimestamp": at("09:20"), "deletionGracePeriodSeconds": 0,
             "finalizers": ["workflows.argoproj.io/status"]}),),
-        ("TK451", "is being deleted and does not go", "when workflows.argoproj.io/status is taken"),
+        ("TK451", "is being deleted and does not go", "when workflows.argoproj.io/status is taken",
+         "Argo Workflows (workflow-controller)"),
         ("--force",)),
     "a pod of a service": Asked(
         (alone("Failed", container("main", ended(3)), owner="ReplicaSet"),), (), ("TK451",)),
@@ -171,6 +172,16 @@ ASKED = {
         (job(), pod("Failed", reason="Evicted")),
         ("TK414", "had no pod after failed ones", "the last before 2026-05-04", "If it is in"),
         ("waited in back-off", "the last at")),
+    "kueue, a pod that its finalizer holds": Asked(
+        (job(), pod("Running", container("main", RUNNING), meta={
+            "deletionTimestamp": at("09:20"), "deletionGracePeriodSeconds": 0,
+            "finalizers": ["batch.kubernetes.io/job-tracking", "kueue.x-k8s.io/managed"]})),
+        ("TK430", "only when kueue.x-k8s.io/managed is taken off, which Kueue "
+                  "(kueue-controller-manager) does"), ()),
+    "kueue, a Job that its finalizer holds": Asked(
+        (job(None, None, finalizers=["kueue.x-k8s.io/resource-in-use"], deletionTimestamp=at("09:20"),
+             deletionGracePeriodSeconds=0),),
+        ("TK412", "See whether Kueue (kueue-controller-manager) runs"), ()),
 }  # fmt: skip
 
 

@@ -1,14 +1,17 @@
-"""Who else holds a Job back: the queueing systems and owners whose word `spec.suspend` is.
+"""Who else holds a Job or its pods: queueing systems and owners, by labels and finalizers.
 
 Each row of `QUEUES` is from that system's own documentation; the label's value is the queue's name.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
 from tracekit.answers.evidence import Evidence
 from tracekit.answers.trace_model import Job
+from tracekit.answers.words import agreeing
 from tracekit.base.escaping import for_shell
 
 
@@ -55,3 +58,29 @@ def holder_of(job: Job) -> Holder | None:
             look = f"kubectl -n {space} describe {queue.kind}"
             return Holder(queue.system, f"queue {name}", look, Evidence.STATUS)
     return None
+
+
+#: By the domain of a finalizer: the system whose it is, and the controller that takes it off.
+#: Upstream: kueue, pkg/controller/jobs/pod (PodFinalizer) and apis/kueue (ResourceInUseFinalizer);
+#: argo-workflows, workflow/common (FinalizerPodStatus).
+_THEIRS = {
+    "kueue.x-k8s.io": ("Kueue", "kueue-controller-manager"),
+    "workflows.argoproj.io": ("Argo Workflows", "workflow-controller"),
+}
+
+
+def controller_of(domain: str) -> str:
+    """The controller that takes off the finalizers of a domain, by its own name where known."""
+    system, controller = _THEIRS.get(domain, ("", ""))
+    return f"{system} ({controller})" if system else f"the controller of {domain}"
+
+
+def goes_when(finalizers: Sequence[str], *, only: bool = False) -> str:
+    """What has to become of the finalizers that hold something, and by whom where that is known."""
+    goes = "It goes only when" if only else "It goes when"
+    said = f"{goes} {agreeing('is', finalizers)} taken off"
+    domains = dict.fromkeys(name.partition("/")[0] for name in finalizers)
+    theirs = [controller_of(domain) for domain in domains if domain in _THEIRS]
+    if not theirs:
+        return f"{said}." if only else f"{said}: by whoever set that finalizer."
+    return f"{said}, which {' and '.join(theirs)} does: see whether that runs, and its log."

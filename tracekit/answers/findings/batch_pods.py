@@ -23,6 +23,7 @@ from tracekit.answers.endings import (
 from tracekit.answers.findings.ownerless import labelled_job
 from tracekit.answers.findings.pulls import pull_of, unpulled_pod
 from tracekit.answers.findings.unplaced import autoscaler
+from tracekit.answers.holders import goes_when
 from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.remedies import (
     NOT_LOCATED,
@@ -189,7 +190,7 @@ def _terminating(pod: Pod, wait: PodWait) -> _Reported:
     node = pod.last.row["node_name"] or "no node"
     held = ", ".join(pod.last.finalizers)
     why = f"; finalizers {held}" if held else ""
-    todo = f"It goes when {held} is taken off: see who sets it." if held else (
+    todo = goes_when(pod.last.finalizers) if held else (
         f"If {node} is gone for good: kubectl delete pod {in_kubectl(pod.namespace, pod.name)} "
         "--force --grace-period=0."
     )  # fmt: skip

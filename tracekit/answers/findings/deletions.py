@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tracekit.answers.findings.controllers import FINALIZER_LEFT
 from tracekit.answers.harm import HOLDS
+from tracekit.answers.holders import controller_of
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod
 from tracekit.answers.waits import Wait, held_by
@@ -90,12 +91,12 @@ def _todo(job: Job, holders: Sequence[str], pods: list[str]) -> str | None:
             "The garbage collector of the controller manager takes it off: see whether that runs "
             f"and reaches every API group (kubectl api-resources).{waits}"
         )
-    owners = sorted({name.partition("/")[0] for name in holders if "/" in name})
+    owners = [controller_of(d) for d in sorted({n.partition("/")[0] for n in holders if "/" in n})]
     if not owners:
         return None
     theirs = next(name for name in holders if "/" in name)
     return (
-        f"See whether the controller of {named(owners)} runs, and what its log says of the Job. "
+        f"See whether {named(owners)} runs, and what its log says of the Job. "
         "Only if it is gone for good: kubectl patch job "
         f"{in_kubectl(job.namespace, job.name)} {off(theirs, job.last.finalizers)}"
     )

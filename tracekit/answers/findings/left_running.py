@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tracekit.answers.holders import goes_when
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod
-from tracekit.answers.words import agreed, agreeing, clock, counted, in_kubectl, named
+from tracekit.answers.words import agreed, clock, counted, in_kubectl, named
 from tracekit.base.escaping import for_shell
 from tracekit.base.kube.timestamps import NS_PER_S
 
@@ -72,7 +73,7 @@ def _case_of_overdue(job: Job, ended: Mapping[str, Any], as_of_ns: int, pods: li
     force = f"kubectl delete pod {in_kubectl(job.namespace, first.name)} --force --grace-period=0"
     todo = f"If {'its node' if node is None else node} is gone for good: {force}"
     if holders:
-        todo = f"It goes when {agreeing('is', holders)} taken off: by whoever set that finalizer."
+        todo = goes_when(holders)
     return Case(
         LEFT_RUNNING,
         job.target,

@@ -18,6 +18,7 @@ from tracekit.answers.findings.gone_at_end import (
 from tracekit.answers.findings.ownerless import ORPHANED, ownerless
 from tracekit.answers.findings.refused_edits import EDIT_REFUSED, refused_edits
 from tracekit.answers.harm import HOLDS
+from tracekit.answers.holders import goes_when
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.parts import RuleGroup
 from tracekit.answers.remedies import PROBE_ADVICE, of_kubelet, of_memory, of_start
@@ -428,7 +429,7 @@ def _terminating(facts: Facts, job: Job, found: list[PodWait]) -> Case:
         job.cronjob,
         evidence={"pods": [w.pod.name for w in found], "node": node, "by": first.reason},
         todo=_of_overdue(job, names, nodes)
-             + (f" It goes only when {agreeing('is', others)} taken off." if others else ""),
+             + (f" {goes_when(others, only=True)}" if others else ""),
     )  # fmt: skip
 
 
