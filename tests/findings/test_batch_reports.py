@@ -176,8 +176,7 @@ ASKED = {
         (job(), pod("Running", container("main", RUNNING), meta={
             "deletionTimestamp": at("09:20"), "deletionGracePeriodSeconds": 0,
             "finalizers": ["batch.kubernetes.io/job-tracking", "kueue.x-k8s.io/managed"]})),
-        ("TK430", "only when kueue.x-k8s.io/managed is taken off, which Kueue "
-                  "(kueue-controller-manager) does"), ()),
+        ("TK430", "only when kueue.x-k8s.io/managed is taken off, which Kueue (kueue-controller"), ()),
     "kueue, a Job that its finalizer holds": Asked(
         (job(None, None, finalizers=["kueue.x-k8s.io/resource-in-use"], deletionTimestamp=at("09:20"),
              deletionGracePeriodSeconds=0),),
@@ -205,6 +204,19 @@ def test_what_explain_says_of_a_lost_container_is_no_exit_code(trace: str) -> No
     said = CliRunner().invoke(explain, [trace, f"{place}/work"], catch_exceptions=False).output
     assert "the kubelet lost its containers" in said
     assert "exited 137" not in said
+
+
+def test_a_last_start_that_lies_ahead_is_no_later_look(tmp_path: Path) -> None:
+    hourly = cron({"schedule": "0 * * * *"}, {"lastScheduleTime": "2026-05-05T12:00:00Z"})
+    file, out = tmp_path / "list.json", str(tmp_path / "trace")
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [hourly]}))
+    words = [str(file), "-o", out, "--at", at("10:00"), "--kubernetes-version", "v1.33.4"]
+    assert CliRunner().invoke(import_, words, catch_exceptions=False).exit_code == 0
+    text = " ".join(" ".join(text_lines(findings_of(Session([out])))).split())
+    assert "WARNING TK315" in text
+    assert "starts nothing until 2026-05-05 13:00:00Z: its lastScheduleTime lies ahead" in text
+    assert "26 h 0 min after the look (as of 2026-05-04 10:00:00Z)" in text
+    assert "--subresource=status --type=merge -p" in text
 
 
 #### Out of audit logs ####

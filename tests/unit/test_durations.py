@@ -21,6 +21,8 @@ from tracekit.base.durations import span
         (59_700_000_000, "1 min 0 s"),
         (306_000_000_000, "5 min 6 s"),
         (7_380_000_000_000, "2 h 3 min"),
+        (863_940_000_000_000, "239 h 59 min"),
+        (1_062_000_000_000_000, "12 d 7 h"),
     ],
 )
 def test_a_duration_is_never_none_that_is_some(ns: int, words: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
+from tracekit.base.durations import span
 from tracekit.base.errors import UsageError
 from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.base.time_input import looked_ns
@@ -58,6 +59,10 @@ def as_trace(word: str, *, at: str | None = None, version: str | None = None) ->
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 #: Where the context keeps what --at says.
 _AT = "tracekit.at"
+_WRITTEN = ", when the file was written: say --at if it was printed at another time"
+#: A file whose objects tell of nothing for so long before it was written may be a copy. A choice:
+#: in a cluster at work something is written each day; only what is said beside hangs on it.
+_COPIED_NS = 86400 * NS_PER_S
 
 
 def _keep(ctx: click.Context, _: click.Parameter, at: str | None) -> None:
@@ -99,7 +104,8 @@ def _imported(word: str, target: Path, at: str | None, version: str | None) -> P
     results = import_files(ImportRequest([word], target, header, looked_at_ns=at_ns))
     printed = tell_all((problem for result in results for problem in result.problems), set())
     if any(result.times for result in results):
-        tell_all([_as_of(target, at_ns, why)], printed)
+        newest_ns = max((result.newest_ns or 0 for result in results), default=0)
+        tell_all([_as_of(target, at_ns, why, newest_ns)], printed)
     return target
 
 
@@ -111,15 +117,25 @@ def _looked_at(word: str, at: str | None) -> tuple[int, str]:
     if word == _STDIN:
         return now_ns, ", now: say --at if it was printed before"
     written_ns = Path(word).stat().st_mtime_ns
-    return written_ns, ", when the file was written: say --at if it was printed at another time"
+    return written_ns, _WRITTEN
 
 
-def _as_of(target: Path, at_ns: int, why: str) -> str:
-    """As of when all that follows is."""
+def _as_of(target: Path, at_ns: int, why: str, newest_ns: int) -> str:
+    """As of when all that follows is.
+
+    A file that was copied, or fetched, has the time of that: what it tells last is named where it
+    lies far before.
+    """
     from tracekit.trace.reading.reader import TraceReader  # noqa: PLC0415 - slow
 
     times = [stream.last_ns for stream in TraceReader(target).streams() if stream.last_ns]
     last_ns = max(times, default=at_ns)
     if last_ns > at_ns:
         why = ", the latest time that an object tells"
+    elif why == _WRITTEN and newest_ns and at_ns - newest_ns >= _COPIED_NS:
+        newest = format_rfc3339(newest_ns - newest_ns % NS_PER_S)
+        why += (
+            f"; the latest time in it is {span(at_ns - newest_ns)} before that, so if it was "
+            f"copied say --at {newest}, or later"
+        )
     return f"as of {format_rfc3339(last_ns - last_ns % NS_PER_S)}{why}"

@@ -58,6 +58,12 @@ def test_a_file_is_as_of_when_it_was_written(run, tmp_path: Path, scratch: Path)
     assert code == 0
     assert "1 h 5 min ago" in " ".join(out.split())
     assert f"as of {AT}, when the file was written: say --at if" in err
+    assert "if it was copied" not in err
+    os.utime(file, (1747733400 + 30 * 86400,) * 2)
+    assert (
+        "the latest time in it is 30 d 1 h before that, so if it was copied say --at "
+        "2025-05-20T08:25:00Z, or later"
+    ) in run("diagnose", file)[2]
     os.utime(file, (0, 0))
     assert (
         "as of 2025-05-20T08:25:00Z, the latest time that an object tells"

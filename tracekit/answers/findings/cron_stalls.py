@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 
 from tracekit.answers.findings.advice import advice_of
@@ -17,6 +18,7 @@ from tracekit.answers.words import clock, counted, in_kubectl, shortened
 from tracekit.base.cron import CronSpecError, Schedule, parse
 from tracekit.base.cron.zones import UnknownZoneError, Zone, load_zone
 from tracekit.base.durations import span
+from tracekit.base.escaping import for_shell
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.versions.constants import CRON_POLL_PERIOD_NS
 
@@ -50,7 +52,8 @@ STALLED = Rule(
     "TK315", "a CronJob that starts nothing", Severity.ERROR,
     "A CronJob that is not suspended has times of its schedule between its lastScheduleTime (else "
     "its creation, or the time of its newest Job) and one minute before the last look at it, and "
-    "nobody watched what became of them (else TK301 to TK306 tell it).",
+    "nobody watched what became of them (else TK301 to TK306 tell it). Or (a warning) its "
+    "lastScheduleTime lies 5 minutes or more after that look: nothing is due before it.",
     "A startingDeadlineSeconds that was meant to let these times go; a schedule that was edited, "
     "or a resume, less than a minute ago.",
     _LEASE, rank=8,
@@ -70,6 +73,8 @@ SUSPENDED = Rule(
     rank=60,
 )  # fmt: skip
 RULES = (STALLED, UNREADABLE, SUSPENDED)
+#: So far ahead of the look a lastScheduleTime is no matter of two clocks. A choice.
+_AHEAD_NS = 300 * NS_PER_S
 
 _Why = tuple[str, str, str | None, Rule | None]
 
@@ -110,6 +115,11 @@ def stalled(
     if state.gone or cron.deletion_ns is not None:
         return
     as_of_ns = facts.as_of(cron.namespace, "cronjobs")
+    ahead_ns = int(state.row["last_schedule_ns"] or 0)
+    is_on = as_of_ns and state.spec.get("suspend") is not True
+    if is_on and ahead_ns - as_of_ns >= _AHEAD_NS:
+        yield _ahead(cron, ahead_ns, as_of_ns, reading)
+        return
     starts = [slot for job in jobs if (slot := started_ns(job)) is not None]
     since_ns = max(
         int(state.row["last_schedule_ns"] or 0), int(state.row["created_ns"] or 0), *starts, 0
@@ -135,6 +145,29 @@ def stalled(
         severity=Severity.WARNING if cause is not None else None,
         evidence={"due": len(due), "last_schedule": clock(int(last)) if last else None},
         todo=todo, cause=cause, harm=Harm(missed_runs=len(due)),
+    )  # fmt: skip
+
+
+def _ahead(cron: CronJob, last_ns: int, as_of_ns: int, reading: tuple[Schedule, Zone]) -> Case:
+    """A CronJob whose last start is said to lie ahead: nothing is due before the time after it.
+
+    Upstream: pkg/controller/cronjob/utils.go (mostRecentScheduleTime).
+    """
+    schedule, zone = reading
+    next_ns = schedule.next_ns(last_ns, zone=zone)
+    until = f"until {clock(next_ns)}" if next_ns is not None else "any more"
+    patch = json.dumps({"status": {"lastScheduleTime": clock(as_of_ns).replace(" ", "T")}})
+    return Case(
+        STALLED, cron.target, f"starts nothing {until}: its lastScheduleTime lies ahead",
+        as_of_ns, as_of_ns,
+        f"lastScheduleTime {clock(last_ns)} is {span(last_ns - as_of_ns)} after the look (as of "
+        f"{clock(as_of_ns)}); the controller counts what is due from there, by its own clock",
+        severity=Severity.WARNING,
+        evidence={"due": 0, "last_schedule": clock(last_ns)},
+        todo="See whether the clock of the controller manager's machine is right, and who wrote it "
+             "(managedFields). To set it back: kubectl patch cronjob "
+             f"{in_kubectl(cron.namespace, cron.name)} --subresource=status --type=merge -p "
+             f"{for_shell(patch)}",
     )  # fmt: skip
 
 

@@ -170,17 +170,23 @@ def _listed_stream(document: Mapping[str, Any], kind: str) -> str | None:
     return stream_of({"kind": kind, "apiVersion": version})
 
 
-def latest_stamp(value: Any) -> int | None:
+#: The end of a deletion's grace lies ahead.
+_AHEAD = frozenset({"deletionTimestamp"})
+#: What a controller whose clock is ahead, or a user, has written may lie ahead, too.
+CAN_BE_AHEAD = _AHEAD | {"lastScheduleTime"}
+
+
+def latest_stamp(value: Any, but_for: frozenset[str] = _AHEAD) -> int | None:
     """The latest time that an object tells of itself, Unix ns: it was written no earlier.
 
-    Times that lie ahead (the end of a deletion's grace) are left out.
+    `but_for`: the fields whose times lie, or can lie, ahead.
     """
     best: int | None = None
     waiting: list[Any] = [value]
     while waiting:
         item = waiting.pop()
         if isinstance(item, dict):
-            waiting += [v for k, v in item.items() if k != "deletionTimestamp"]
+            waiting += [v for k, v in item.items() if k not in but_for]
         elif isinstance(item, list):
             waiting += item
         elif isinstance(item, str) and len(item) >= 20 and item[4:5] == "-" and item[-1] == "Z":  # noqa: PLR2004

@@ -23,6 +23,7 @@ from tracekit.trace.format.model import STREAM_KINDS
 from tracekit.trace.importers import otlp
 from tracekit.trace.importers.documents import documents
 from tracekit.trace.importers.frames import (
+    CAN_BE_AHEAD,
     frame,
     kept_of,
     latest_stamp,
@@ -348,6 +349,10 @@ class KubectlLines:
         if at_ns is not None:
             return at_ns
         self.guessed += 1
+        if own is not None and self._collected_ns is not None and own > self._collected_ns:
+            own = latest_stamp(obj, CAN_BE_AHEAD)
+        if own is not None and own > (self._result.newest_ns or 0):
+            self._result.newest_ns = own
         if self._collected_ns is not None and (own is None or own <= self._collected_ns):
             return self._collected_ns
         if own is not None and (self._latest_ns is None or own > self._latest_ns):

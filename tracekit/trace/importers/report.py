@@ -39,6 +39,8 @@ class ImportResult:
     not_recorded: dict[str, str] = field(default_factory=dict)
     #: Why the times of the rows are not those at which things happened; empty if they are.
     times: str = ""
+    #: Of a source without receive times: the latest time that an object tells, Unix ns.
+    newest_ns: int | None = None
     #: Why objects that were there before the source begins are known only once somebody wrote them;
     #: empty if the source lists them.
     unlisted: str = ""
