@@ -76,7 +76,9 @@ def test_a_quick_question_runs_none_of_what_takes_long(tmp_path: Path) -> None:
     )
     import_log(TRACES / "v1.36.3-churn7" / "watch.jsonl.zst", tmp_path / "t", "v1.36.3-churn7")
     words = [sys.executable, "-c", code, str(tmp_path / "t")]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    # Who reads a trace first compares its footers with its rows, which takes more.
+    for _ in range(2):
+        done = subprocess.run(words, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "_Late []"
 
 
