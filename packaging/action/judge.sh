@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Judge the trace: a summary, SARIF, and the exit status that the input fail-on asks for.
 set -euo pipefail
+umask 077  # what is written holds what the cluster said
 tracekit="$RUNNER_TEMP/tracekit/bin/tracekit"
 version=()
 if [ -n "$VERSION" ]; then version=(--kubernetes-version "$VERSION"); fi
@@ -22,7 +23,7 @@ cat "$OUTPUT/summary.md" >>"$GITHUB_STEP_SUMMARY"
 {
   echo "trace=$OUTPUT/trace"
   echo "sarif=$OUTPUT/tracekit.sarif"
-  "$RUNNER_TEMP/tracekit/bin/python" -c 'import json, sys; print("divergences=%d" % len(json.load(open(sys.argv[1]))["divergences"]))' "$OUTPUT/replay.json"
+  "$RUNNER_TEMP/tracekit/bin/python" -I -c 'import json, sys; print("divergences=%d" % len(json.load(open(sys.argv[1]))["divergences"]))' "$OUTPUT/replay.json"
 } >>"$GITHUB_OUTPUT"
 if [ "$found" -gt 1 ]; then exit "$found"; fi
 if [ "$FAIL_ON" = never ]; then exit 0; fi

@@ -7,8 +7,8 @@ for namespace in $NAMESPACES; do scope+=(-n "$namespace"); done
 if [ ${#scope[@]} = 0 ]; then scope=(-A); fi
 config=()
 if [ -n "$CONFIG" ]; then config=(--kubeconfig "$CONFIG"); fi
-mkdir -p "$OUTPUT"
-"$tracekit" record "${scope[@]}" "${config[@]}" -o "$OUTPUT/trace" 2> >(tee "$OUTPUT/record.log" >&2) &
+(umask 077 && mkdir -p "$OUTPUT")
+"$tracekit" record "${scope[@]}" "${config[@]}" -o "$OUTPUT/trace" 2> >(umask 077 && tee "$OUTPUT/record.log" >&2) &
 recorder=$!
 # The command begins once a first look has been written: what it does is then seen from its start.
 for _ in $(seq 300); do

@@ -48,11 +48,17 @@ def folder(tmp_path: Path) -> Path:
     """A runner's folder in which the install step is done."""
     programs = tmp_path / "temp" / "tracekit" / "bin"
     programs.mkdir(parents=True)
-    for name, words in (("tracekit", "-m tracekit"), ("python", "")):
+    for name, words in (("tracekit", "-P -m tracekit"), ("python", "")):
         program = programs / name
         program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {words} "$@"\n')
         program.chmod(0o755)
     return tmp_path
+
+
+def test_no_python_of_a_step_looks_into_the_checkout() -> None:
+    begun = [line for line in STEPS["install"]["run"].splitlines() if "python3 " in line]
+    assert begun
+    assert all("python3 -I " in line for line in begun)
 
 
 def test_no_input_is_part_of_a_script() -> None:
@@ -90,6 +96,8 @@ def test_a_divergence_is_the_check(folder: Path, fail_on: str, status: int) -> N
     assert made.exception is None
     (folder / "tracekit-run").mkdir()
     (folder / "demo" / "lie").rename(folder / "tracekit-run" / "trace")
+    for name in ("json", "venv", "tracekit"):  # the checkout is the working directory
+        (folder / f"{name}.py").write_text("raise SystemExit('a stranger runs')")
     judged = run_step("judge", folder, fail_on=fail_on)
     assert judged.returncode == status, judged.stderr + judged.stdout
     if status < 2:

@@ -97,7 +97,17 @@ def test_a_scheduler_that_does_not_answer_is_one_sentence(
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("address", ["nowhere", "foo://h:1", "tls://127.0.0.1:9"])
+def test_a_password_in_an_address_is_refused_and_not_printed(
+    trace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["replay", str(trace), "--diff", "--scheduler", "tcp://me:hunter2@127.0.0.1:9"]
+    status, out, err = run(capsys, *words)
+    assert (status, out) == (2, "")
+    assert "takes no user or password" in err
+    assert "hunter2" not in err
+
+
+@pytest.mark.parametrize("address", ["nowhere", "foo://h:1", "tls://127.0.0.1:9", "inproc://x"])
 def test_what_is_no_address_is_one_sentence_at_once(
     trace: Path, capsys: pytest.CaptureFixture[str], address: str
 ) -> None:

@@ -37,6 +37,10 @@ class Cluster:
         Raises:
             UsageError: Dask is not installed, nobody answers, or the workers are others' kind.
         """
+        if "@" in address:  # nor is it printed: what stands before may be a password
+            raise UsageError(
+                "--scheduler takes no user or password: name it like tcp://tracekit-scheduler:8786"
+            )
         try:
             import distributed  # noqa: PLC0415 - an extra, and slow to import
         except ImportError as error:
@@ -82,8 +86,9 @@ class Cluster:
         except (OSError, ValueError, TypeError) as error:
             self._client.status = "closed"
             self._end()
+            why = f" ({error})" if isinstance(error, OSError) else ""
             raise UsageError(
-                f"--scheduler {address}: no Dask scheduler answers there ({error}); name it like "
+                f"--scheduler {address}: no Dask scheduler answers there{why}; name it like "
                 "tcp://tracekit-scheduler:8786, or local for workers on this machine"
             ) from error
         try:
