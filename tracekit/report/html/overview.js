@@ -42,7 +42,7 @@
     $("failed").replaceChildren(el("b", {}, `${count(failed, "Job")} failed: `), ...[...told, ...unknown].flatMap(([places, n, why], at) => [at ? ", " : "", el("a", { href: `#finding=${places}`, title: cards(places) }, number(n)), ` ${why}`]),
       others.length ? `; ${number(others.reduce((n, share) => n + share[1], 0))} by ${others.length} other causes (${others.map((share) => share[3]).join(", ")}).` : ".");
   };
-  const SHOWN = 5, CASES = 3, DRAWN = 40, CAUSES = 3, BARS = 9;
+  const SHOWN = 3, DRAWN = 40, CAUSES = 3, BARS = 9;
   // What follows from another finding stands below it.
   const follows = (finding, place) => finding.cause && D.findings.slice(0, place).some((other) => other.id === finding.cause);
   // What advice puts between backticks is to be typed.
@@ -50,8 +50,8 @@
   // A list that is cut says so; what nobody asked for is not drawn, on paper neither.
   const firstOf = (items, drawn, left) => {
     const more = (n) => n > 0 ? [el("li", {}, `and ${number(n)} more`)] : [];
-    const list = el("ul", { class: items.length > CASES + 1 ? "cut" : "" }, ...items.slice(0, DRAWN).map(drawn), ...more(items.length + left - DRAWN));
-    const rest = el("button", { type: "button", class: "rest", onclick: () => { list.className = ""; list.replaceChildren(...items.map(drawn), ...more(left)); rest.remove(); } }, `${number(items.length + left - CASES)} more`);
+    const list = el("ul", { class: items.length > SHOWN + 1 ? "cut" : "" }, ...items.slice(0, DRAWN).map(drawn), ...more(items.length + left - DRAWN));
+    const rest = el("button", { type: "button", class: "rest", onclick: () => { list.className = ""; list.replaceChildren(...items.map(drawn), ...more(left)); rest.remove(); } }, `${number(items.length + left - SHOWN)} more`);
     return list.className ? [list, rest] : [list];
   };
   const findingRow = (finding, place) => {
