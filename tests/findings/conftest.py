@@ -13,6 +13,8 @@ import pytest
 
 from tests.support.traces import ROOT, TRACES, import_log, json_lines
 from tracekit.answers.model import Finding
+from tracekit.answers.trace_model import Facts
+from tracekit.sql.diagnosed import facts_from
 from tracekit.sql.findings import findings_of
 from tracekit.sql.session import Session
 
@@ -59,3 +61,9 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Traces:
     from tests.findings.edits import EDITS  # noqa: PLC0415 - edits need Row from here
 
     return Traces(tmp_path_factory.mktemp("findings"), EDITS)
+
+
+@pytest.fixture(scope="module")
+def facts(trace: str) -> Facts:
+    """What is known of the trace of a module, which has a fixture of that name."""
+    return facts_from(Session([trace]))

@@ -35,7 +35,6 @@ from tracekit.answers.trace_model import Facts
 from tracekit.cli.explain import explain
 from tracekit.cli.import_ import import_
 from tracekit.report.findings import text_lines
-from tracekit.sql.diagnosed import facts_from
 from tracekit.sql.findings import findings_of
 from tracekit.sql.session import Session
 
@@ -187,11 +186,6 @@ ASKED = {
 @pytest.fixture(scope="module")
 def trace(tmp_path_factory: pytest.TempPathFactory) -> str:
     return imported(ASKED, tmp_path_factory.mktemp("batch"), LOOK)
-
-
-@pytest.fixture(scope="module")
-def facts(trace: str) -> Facts:
-    return facts_from(Session([trace]))
 
 
 @pytest.mark.parametrize("thread", ASKED)

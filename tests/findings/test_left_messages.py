@@ -32,8 +32,6 @@ from tests.findings.test_public_reports import (
 from tracekit import Trace
 from tracekit.answers.findings.diagnosis import Wanted, diagnose
 from tracekit.answers.trace_model import Facts
-from tracekit.sql.diagnosed import facts_from
-from tracekit.sql.session import Session
 
 CREATING = container("main", waiting("ContainerCreating"))
 RUNTIME = (
@@ -222,11 +220,6 @@ LOOK = pod("Running", container("main", RUNNING), meta={"name": "other", "uid": 
 @pytest.fixture(scope="module")
 def trace(tmp_path_factory: pytest.TempPathFactory) -> str:
     return imported(ASKED, tmp_path_factory.mktemp("left"), LOOK)
-
-
-@pytest.fixture(scope="module")
-def facts(trace: str) -> Facts:
-    return facts_from(Session([trace]))
 
 
 @pytest.mark.parametrize("case", [

@@ -513,11 +513,6 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> str:
     return imported(ASKED, tmp_path_factory.mktemp("asked"), LOOK)
 
 
-@pytest.fixture(scope="module")
-def facts(trace: str) -> Facts:
-    return facts_from(Session([trace]))
-
-
 @pytest.mark.parametrize("thread", ASKED)
 def test_what_is_said_first(thread: str, facts: Facts) -> None:
     check_first_screen(ASKED, thread, facts)
