@@ -30,11 +30,7 @@ def unsigned(history: History, write: Write, rules: JobRules) -> str | None:
     if write.actor is not None:
         return None
     if write.kind is WriteKind.STATUS_UPDATE and write.job is not None:
-        return (
-            _status(write.job)
-            or _of_one_that_was_over(write.job, rules)
-            or _taken_back(history, write.job, rules)
-        )
+        return _status(write.job) or _without_managed_fields(history, write.job, rules)
     what = TIES.get(write.kind)
     if what is None or write.pod is None or not _loses_a_tie(write.pod):
         return None
@@ -109,15 +105,22 @@ def _status(revision: Revision[JobView]) -> str | None:
     )
 
 
-def _of_one_that_was_over(revision: Revision[JobView], rules: JobRules) -> str | None:
-    """A status that a Job got after its end, in a record that holds no managedFields.
+def _without_managed_fields(
+    history: History, revision: Revision[JobView], rules: JobRules
+) -> str | None:
+    """A status in a record that holds no managedFields, which would name others who wrote it.
 
     Up to 1.22 a sync on an old cache may put one. From then on no sync does, and all API servers
-    have managedFields, which name others who do: kubectl and many recorders leave them out.
+    have managedFields: kubectl and many recorders leave them out.
     """
     before = revision.previous
     if before is None or rules.overwrites_status or revision.evidence.managers():
         return None
+    return _of_one_that_was_over(before) or _taken_back(history, before, revision)
+
+
+def _of_one_that_was_over(before: Revision[JobView]) -> str | None:
+    """A status that a Job got after its end."""
     if before.view.status.finished is None:
         return None
     return (
@@ -126,13 +129,15 @@ def _of_one_that_was_over(revision: Revision[JobView], rules: JobRules) -> str |
     )
 
 
-def _taken_back(history: History, revision: Revision[JobView], rules: JobRules) -> str | None:
-    """A status of which the next one takes all back, in a record that holds no managedFields.
+def _taken_back(
+    history: History, before: Revision[JobView], revision: Revision[JobView]
+) -> str | None:
+    """A status of which the next one takes all back.
 
-    So looks what a user sets and the controller's next sync puts right. Up to 1.22 old caches do.
+    So looks what a user sets and the controller's next sync puts right.
     """
-    before, changed = revision.previous, _differing(revision)
-    if before is None or not changed or rules.overwrites_status or revision.evidence.managers():
+    changed = _differing(revision)
+    if not changed:
         return None
     later = (job for job in history.jobs[revision.position + 1 :] if job.previous is not None)
     following = next((job for job in later if _differing(job)), None)
