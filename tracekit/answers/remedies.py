@@ -247,6 +247,7 @@ NOT_LOCATED: Final = (
     "container. See what became of the node then (kubectl describe node, the log of its kubelet): "
     "a reboot, a container runtime that began anew, a disk that was cleared."
 )
+GATED: Final = "Let the controller that set the gate take it off the pod."
 DONE_AGAIN: Final = "The work is done; a retry does it again."
 
 
@@ -353,4 +354,12 @@ def of_kubelet(message: str) -> str:
     """What lets a container start whose pod's kubelet says that."""
     return _first(_KUBELET, message) or (
         "Repair what the message names: kubectl describe pod tells more."
+    )
+
+
+def against_sidecar(what: str) -> str:
+    """What lets a pod end that a container beside its work keeps; `what` such pods are of."""
+    return (
+        "Make it a native sidecar (an init container with restartPolicy Always), let the main "
+        f"container end it, or keep what injects it away from {what}."
     )

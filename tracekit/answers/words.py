@@ -29,6 +29,23 @@ def in_kubectl(namespace: str | None, name: str) -> str:
     return space + for_shell(name)
 
 
+#: So many objects a command names. A choice: two lines of a terminal.
+NAMED_MAX = 5
+
+
+def several_in_kubectl(namespace: str | None, names: Sequence[str]) -> str:
+    """As `in_kubectl`, of several objects: the first `NAMED_MAX` of them."""
+    return " ".join(
+        (in_kubectl(namespace, names[0]), *(for_shell(name) for name in names[1:NAMED_MAX]))
+    )
+
+
+def log_of(namespace: str | None, pod: str, container: str, *, before: bool = False) -> str:
+    """The command that prints a container's log, or that of its run before."""
+    previous = " --previous" if before else ""
+    return f"kubectl logs {in_kubectl(namespace, pod)} -c {for_shell(container)}{previous}"
+
+
 def off(finalizer: str, finalizers: Sequence[str] = ()) -> str:
     """What `kubectl patch KIND NAME` needs to take one finalizer off, and no other.
 

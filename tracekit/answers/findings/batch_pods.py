@@ -22,11 +22,13 @@ from tracekit.answers.endings import (
 )
 from tracekit.answers.findings.ownerless import labelled_job
 from tracekit.answers.findings.pulls import pull_of, unpulled_pod
-from tracekit.answers.findings.unplaced import autoscaler
+from tracekit.answers.findings.unplaced import BEGIN_NS, autoscaler
 from tracekit.answers.holders import goes_when
 from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.remedies import (
+    GATED,
     NOT_LOCATED,
+    against_sidecar,
     of_exits,
     of_kubelet,
     of_memory,
@@ -35,9 +37,8 @@ from tracekit.answers.remedies import (
 )
 from tracekit.answers.trace_model import Facts, Pod
 from tracekit.answers.waits import PodWait, Wait, wait_of
-from tracekit.answers.words import clock, counted, in_kubectl, shortened
+from tracekit.answers.words import clock, counted, in_kubectl, log_of, shortened
 from tracekit.base.escaping import for_shell
-from tracekit.base.kube.timestamps import NS_PER_S
 
 BATCH_POD = Rule(
     "TK451", "a pod without a Job that is in trouble", Severity.WARNING,
@@ -47,8 +48,6 @@ BATCH_POD = Rule(
     "A pod whose owner tries again, or expects it to fail.",
     "kubectl describe pod NAME tells more.", rank=23,
 )  # fmt: skip
-#: For so long a scheduler may take its time, as `jobs.BEGIN_NS` has it of Jobs.
-_PLACED_NS = 30 * NS_PER_S
 _ENDS_ITSELF = ("Never", "OnFailure")
 
 
@@ -148,11 +147,7 @@ def _by_ending(pod: Pod, ending: Ending) -> tuple[str, str | None]:
 
 
 def _log(pod: Pod, container: str, *, before: bool = False) -> str:
-    more = " --previous" if before else ""
-    return (
-        f"Read its log: kubectl logs {in_kubectl(pod.namespace, pod.name)} "
-        f"-c {for_shell(container)}{more}"
-    )
+    return f"Read its log: {log_of(pod.namespace, pod.name, container, before=before)}"
 
 
 #### Held ####
@@ -178,7 +173,7 @@ def _unplaced(facts: Facts, pod: Pod) -> _Reported | None:
     if shown is None or shown["status"] != "False" or shown["reason"] != "Unschedulable":
         return None
     since_ns = int(shown["last_transition_ns"] or pod.created_ns)
-    if facts.as_of(pod.namespace, "pods") - since_ns < _PLACED_NS:
+    if facts.as_of(pod.namespace, "pods") - since_ns < BEGIN_NS:
         return None
     message = str(shown["message"] or "")
     detail = f"since {clock(since_ns)}: {message}{autoscaler(facts, pod)}"
@@ -227,19 +222,13 @@ def _fails_again(pod: Pod, wait: PodWait) -> tuple[str, str, str]:
     return claim, counted(wait.restarts, "restart"), todo
 
 
-_AGAINST_SIDECAR = (
-    "Make it a native sidecar (an init container with restartPolicy Always), let the main "
-    "container end it, or keep what injects it away from such pods."
-)
-
-
 def _runs_on(pod: Pod, wait: PodWait) -> tuple[str, str, str]:
     del pod
     what = "has failed" if wait.exit_code else "has done its work"
     return (
         f"{what} but for container {wait.container}, which runs on",
         f"{wait.message} has ended with exit code {coded(wait.exit_code or 0)}",
-        _AGAINST_SIDECAR,
+        against_sidecar("such pods"),
     )
 
 
@@ -256,8 +245,7 @@ def _node_lost(pod: Pod, wait: PodWait) -> tuple[str, str, str]:
 
 def _gated(pod: Pod, wait: PodWait) -> tuple[str, str, str]:
     del pod
-    todo = "Let the controller that set the gate take it off the pod."
-    return f"waits for scheduling gates: {wait.reason}", "", todo
+    return f"waits for scheduling gates: {wait.reason}", "", GATED
 
 
 _WORDED = {

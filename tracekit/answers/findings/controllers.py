@@ -19,9 +19,16 @@ from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.parts import RuleGroup
 from tracekit.answers.refusals import refusal_advice
 from tracekit.answers.trace_model import TRACKING, CronJob, Facts, Job, Pod, State
-from tracekit.answers.words import clock, counted, in_kubectl, named, off, shortened
+from tracekit.answers.words import (
+    NAMED_MAX,
+    clock,
+    counted,
+    named,
+    off,
+    several_in_kubectl,
+    shortened,
+)
 from tracekit.base.durations import span
-from tracekit.base.escaping import for_shell
 from tracekit.base.kube import job_status
 from tracekit.base.kube.job_status import Shape
 from tracekit.base.kube.timestamps import NS_PER_S
@@ -90,8 +97,6 @@ BACKLOG = Rule(
     'then --concurrent-job-syncs. `tracekit sql TRACE "FROM backlog"` has the curve.',
     rank=35,
 )  # fmt: skip
-#: So many pods are named in a command. A choice: two lines of a terminal.
-_NAMED = 5
 #: From, until, and how many waited at most.
 Spells = list[tuple[int, int, int]]
 RULES = (
@@ -264,9 +269,9 @@ def _to_free(job: Job, held: list[Pod]) -> str:
     """
     if not held:
         return "The finalizers are off: nothing of these pods is left to do."
-    first = in_kubectl(job.namespace, held[0].name)
-    pods = " ".join((first, *(for_shell(pod.name) for pod in held[1:_NAMED])))
-    more = f" (and {counted(len(held) - _NAMED, 'more pod')})" if len(held) > _NAMED else ""
+    pods = several_in_kubectl(job.namespace, [pod.name for pod in held])
+    rest = len(held) - NAMED_MAX
+    more = f" (and {counted(rest, 'more pod')})" if rest > 0 else ""
     command = f"kubectl patch pod {pods} {off(TRACKING, held[0].last.finalizers)}{more}"
     if job.gone_ns is not None:
         return f"Take the finalizer off by hand: {command}."

@@ -115,15 +115,13 @@ def stalled(
     if state.gone or cron.deletion_ns is not None:
         return
     as_of_ns = facts.as_of(cron.namespace, "cronjobs")
-    ahead_ns = int(state.row["last_schedule_ns"] or 0)
+    last_ns = int(state.row["last_schedule_ns"] or 0)
     is_on = as_of_ns and state.spec.get("suspend") is not True
-    if is_on and ahead_ns - as_of_ns >= _AHEAD_NS:
-        yield _ahead(cron, ahead_ns, as_of_ns, reading)
+    if is_on and last_ns - as_of_ns >= _AHEAD_NS:
+        yield _ahead(cron, last_ns, as_of_ns, reading)
         return
     starts = [slot for job in jobs if (slot := started_ns(job)) is not None]
-    since_ns = max(
-        int(state.row["last_schedule_ns"] or 0), int(state.row["created_ns"] or 0), *starts, 0
-    )
+    since_ns = max(last_ns, int(state.row["created_ns"] or 0), *starts, 0)
     decided = [t for t in ticks if t["due_ns"] > since_ns and t["outcome"] != "unknown"]
     if all(t["outcome"] == "suspended" for t in decided) and not cron.seen_from_birth:
         decided = []  # what was due before the first look counts, too

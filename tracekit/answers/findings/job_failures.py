@@ -46,7 +46,7 @@ from tracekit.answers.remedies import (
     of_start,
 )
 from tracekit.answers.trace_model import Facts, Job, Pod, Row, State
-from tracekit.answers.words import clock, counted, in_kubectl, named, shortened
+from tracekit.answers.words import clock, counted, log_of, named, shortened
 from tracekit.base.escaping import for_shell
 from tracekit.base.kube.timestamps import parse_rfc3339
 
@@ -560,8 +560,8 @@ def _after_exits(job: Job, rule: Rule, pods: list[Pod], *, never: bool) -> str:
     if inits and not codes:
         pod, container = inits[0]
         return (
-            "Read the log of its init container, as long as it is there: kubectl logs "
-            f"{in_kubectl(job.namespace, pod.name)} -c {for_shell(container['name'])}"
+            "Read the log of its init container, as long as it is there: "
+            f"{log_of(job.namespace, pod.name, container['name'])}"
         )
     if (meant := of_exits(codes)) is not None:
         return f"{meant} {logs}"

@@ -32,7 +32,7 @@ from tracekit.answers.findings.uncounted import (
     unfreed_case,
     waits_for_its_turn,
 )
-from tracekit.answers.findings.unplaced import autoscaler, claims
+from tracekit.answers.findings.unplaced import BEGIN_NS, autoscaler, claims
 from tracekit.answers.findings.vanished import VANISHED, vanished
 from tracekit.answers.harm import HOLDS
 from tracekit.answers.holders import holder_of
@@ -46,8 +46,6 @@ from tracekit.base.escaping import for_shell
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.versions.release_bugs import Bug, KnownBug
 
-#: A Job that has nothing to show for so long at the end of the record has not begun.
-BEGIN_NS = 30 * NS_PER_S
 #: Pods are collected within so long after their Job.
 OUTLIVED_NS = 5 * NS_PER_S
 

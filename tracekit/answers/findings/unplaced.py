@@ -5,6 +5,11 @@ from __future__ import annotations
 from tracekit.answers.endings import pod_spec
 from tracekit.answers.trace_model import Facts, Job, Pod
 from tracekit.answers.words import shortened
+from tracekit.base.kube.timestamps import NS_PER_S
+
+#: A Job that has nothing to show, or a pod without a node, for so long at the end of the record has
+#: not begun.
+BEGIN_NS = 30 * NS_PER_S
 
 
 def claims(facts: Facts, job: Job, pod: Pod) -> str:

@@ -21,16 +21,26 @@ from tracekit.answers.harm import HOLDS
 from tracekit.answers.holders import goes_when
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.parts import RuleGroup
-from tracekit.answers.remedies import PROBE_ADVICE, of_kubelet, of_memory, of_start
+from tracekit.answers.remedies import (
+    GATED,
+    PROBE_ADVICE,
+    against_sidecar,
+    of_kubelet,
+    of_memory,
+    of_start,
+)
 from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod
 from tracekit.answers.waits import PodWait, Wait, held_by
 from tracekit.answers.words import (
+    NAMED_MAX,
     agreed,
     agreeing,
     clock,
     counted,
     in_kubectl,
+    log_of,
     named,
+    several_in_kubectl,
     shortened,
 )
 from tracekit.base.durations import span
@@ -97,8 +107,7 @@ RUNS_ON = Rule(
     "of them have ended. Or a native sidecar runs so long, and its grace period, after "
     "all regular ones have ended: the kubelet should have ended it.",
     "A container that does work of its own.",
-    "Make it a native sidecar (an init container with restartPolicy Always), let "
-    "the main container end it, or keep what injects it away from Jobs.", 25908, rank=9,
+    against_sidecar("Jobs"), 25908, rank=9,
     losses=HOLDS,
 )  # fmt: skip
 OTHERS = Rule(
@@ -222,7 +231,7 @@ def _against_sidecar(facts: Facts, wait: PodWait) -> str | None:
     if not wait.exit_code:
         return todo
     name = wait.message.partition(",")[0]
-    log = f"kubectl logs {in_kubectl(wait.pod.namespace, wait.pod.name)} -c {for_shell(name)}"
+    log = log_of(wait.pod.namespace, wait.pod.name, name)
     return f"Read why it failed ({log}). {todo or RUNS_ON.todo}"
 
 
@@ -284,7 +293,7 @@ def _not_started(facts: Facts, job: Job, found: list[PodWait]) -> Case:
     todo = None
     if first.wait is Wait.GATES:
         claim = f"waits for scheduling gates: {first.reason}"
-        todo = "Let the controller that set the gate take it off the pod."
+        todo = GATED
     else:
         todo = of_kubelet(f"{first.reason} {first.message}")
     return Case(
@@ -343,9 +352,8 @@ def _failing(facts: Facts, job: Job, found: list[PodWait]) -> Case:
         else PROBE_ADVICE
         if killed
         else of_start(left.message) if left is not None and of_start(left.message)
-        else f"Read its log: kubectl logs {in_kubectl(job.namespace, first.pod.name)} "
-             f"-c {for_shell(first.container)} "
-             "--previous",
+        else "Read its log: "
+             f"{log_of(job.namespace, first.pod.name, first.container, before=True)}",
     )  # fmt: skip
 
 
@@ -379,8 +387,7 @@ def _init_runs(facts: Facts, job: Job, found: list[PodWait]) -> Case:
         f"{first.pod.name}: it runs since {clock(first.since_ns)}, "
         f"{span(as_of_ns - first.since_ns)} ({_as_of(facts, job)}); {ends}",
         job.cronjob, evidence={"pod": first.pod.name, "container": first.container},
-        todo=f"Read its log: kubectl logs {in_kubectl(job.namespace, first.pod.name)} "
-             f"-c {for_shell(first.container)}; "
+        todo=f"Read its log: {log_of(job.namespace, first.pod.name, first.container)}; "
              "what it waits for is not there.",
     )  # fmt: skip
 
@@ -433,19 +440,14 @@ def _terminating(facts: Facts, job: Job, found: list[PodWait]) -> Case:
     )  # fmt: skip
 
 
-#: So many pods a command names; what is told of more is that there are more.
-_IN_COMMAND = 5
-
-
 def _of_overdue(job: Job, names: list[str], nodes: list[str]) -> str:
     """What frees a Job from pods that do not go: all of them, on whichever node."""
-    pods = " ".join(map(for_shell, names[1:_IN_COMMAND]))
-    rest = len(names) - _IN_COMMAND
+    rest = len(names) - NAMED_MAX
     more = f" (and so {counted(rest, 'pod')} more)" if rest > 0 else ""
     which = "the node" if len(nodes) == 1 else "those nodes"
     return (
         f"If {agreeing('is', nodes)} gone for good: kubectl delete pod "
-        f"{in_kubectl(job.namespace, names[0])}{' ' * bool(pods)}{pods} --force "
+        f"{several_in_kubectl(job.namespace, names)} --force "
         f"--grace-period=0{more}, or give {which} the taint "
         "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute."
     )
