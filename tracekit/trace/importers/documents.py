@@ -12,12 +12,19 @@ import re
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator
 
+import orjson
+
 from tracekit.base.errors import TraceFormatError
 from tracekit.trace.importers.values import check_values
 
 #: More than that, in one document, is not held in memory.
 _DOCUMENT_BYTES_MAX = 256 * 1024 * 1024
 _TOKENS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\]]')
+#: How a long object begins that is printed on many lines, and where an item of a list that is on one
+#: may end; of these so many are tried, as some stand within items.
+_PRINTED = re.compile(rb'\s*+\{\s*?\r?\n([ \t]++)"')
+_SENT = re.compile(rb'\},\{"(?:apiVersion|kind|metadata)"')
+_SENT_TRIED = 4
 _BETWEEN = b" \t\r\n,[]\0\x1e"
 _QUOTE, _BRACE, _OPEN = ord('"'), ord("{"), b"{["
 _CLOSING = {ord("{"): b"}", ord("["): b"]"}
@@ -218,6 +225,29 @@ def _is_whole(text: bytes) -> bool:
         and b"}{" not in text
         and b"} {" not in text
     )
+
+
+def begun(text: bytes) -> bytes | None:
+    """The beginning of a long list, cut after a whole item and closed; None if it is none.
+
+    What kubectl prints, and what a server sends, is told by a few places in it, in place of all its
+    brackets: whether they are the right ones is told by reading the result.
+    """
+    printed = _PRINTED.match(text)
+    if printed is not None and b"\n}" not in text:
+        ends = [text.rfind(b"\n" + 2 * printed[1] + b"}") + 2 * len(printed[1]) + 2]
+    elif text[:1] == b"{" and b"\n" not in text:
+        ends = [found.start() + 1 for found in _SENT.finditer(text)][: -_SENT_TRIED - 1 : -1]
+    else:
+        return None
+    for end in ends:
+        found = text[:end] + b"]}"
+        try:
+            orjson.loads(found)
+        except orjson.JSONDecodeError:
+            continue
+        return found
+    return None
 
 
 def closed(text: bytes, depth: int | None = None) -> bytes | None:

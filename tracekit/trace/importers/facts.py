@@ -20,17 +20,17 @@ from tracekit.trace.importers.yamls import is_yaml
 
 _VERSION = rb"(v1\.\d+\.\d+[\w.+-]*)"
 _IS = rb"[\"']?:\s*[\"']?"
-#: Where a version stands, the best first, and in whose words. Nodes name images of old versions,
+#: Where a version stands, the best first, which word is in all of that, and in whose words. Nodes name images of old versions,
 #: too, but not as what a container runs.
 _VERSIONS = (
-    (rb"image" + _IS + rb"[^\s\"']*kube-controller-manager:", "the controller manager's image"),
-    (rb"image" + _IS + rb"[^\s\"']*kube-apiserver:", "the API server's image"),
-    (rb"Server Version:\s*", "what `kubectl version` printed"),
-    (rb"gitVersion" + _IS, "a gitVersion of the server"),
-    (rb"\bkubernetesVersion" + _IS, "the bundle's kubernetesVersion"),
-    (rb"kubeletVersion" + _IS, "the kubelets of its nodes"),
+    (rb"image" + _IS + rb"[^\s\"']*kube-controller-manager:", b"kube-controller-manager:", "the controller manager's image"),
+    (rb"image" + _IS + rb"[^\s\"']*kube-apiserver:", b"kube-apiserver:", "the API server's image"),
+    (rb"Server Version:\s*", b"Server Version:", "what `kubectl version` printed"),
+    (rb"gitVersion" + _IS, b"gitVersion", "a gitVersion of the server"),
+    (rb"\bkubernetesVersion" + _IS, b"kubernetesVersion", "the bundle's kubernetesVersion"),
+    (rb"kubeletVersion" + _IS, b"kubeletVersion", "the kubelets of its nodes"),
 )
-_PATTERNS = tuple(re.compile(where + _VERSION) for where, _ in _VERSIONS)
+_PATTERNS = tuple((re.compile(where + _VERSION), word) for where, word, _ in _VERSIONS)
 _CREATED = re.compile(rb"bundleCreatedAt" + _IS + rb"(\d{4}-\d\d-\d\dT[\d:.]+Z)")
 _GO_TIME = re.compile(
     rb"^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d{1,9})?) \+0000 UTC", re.MULTILINE
@@ -71,15 +71,15 @@ class Facts:
         return bool(is_fact) or (last == _KIT_METADATA and at_ns is not None)
 
     def _take_version(self, head: bytes) -> None:
-        for pattern, found in zip(_PATTERNS, self._versions, strict=True):
-            versions = pattern.findall(head)
+        for (pattern, word), found in zip(_PATTERNS, self._versions, strict=True):
+            versions = pattern.findall(head) if word in head else ()
             if versions:  # of a client and a server the server comes last
                 found[versions[-1].decode()] += 1
 
     @property
     def version(self) -> Version | None:
         """The version of the control plane, as well as it is known."""
-        for (_, said_by), found in zip(_VERSIONS, self._versions, strict=True):
+        for (*_, said_by), found in zip(_VERSIONS, self._versions, strict=True):
             if found:
                 return Version(found.most_common(1)[0][0], said_by)
         return None

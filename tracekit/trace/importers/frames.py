@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 import orjson
@@ -181,16 +182,20 @@ def latest_stamp(value: Any, but_for: frozenset[str] = _AHEAD) -> int | None:
 
     `but_for`: the fields whose times lie, or can lie, ahead.
     """
-    best: int | None = None
-    waiting: list[Any] = [value]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, dict):
-            waiting += [v for k, v in item.items() if k not in but_for]
-        elif isinstance(item, list):
-            waiting += item
-        elif isinstance(item, str) and len(item) >= 20 and item[4:5] == "-" and item[-1] == "Z":  # noqa: PLR2004
-            at = parse_rfc3339(item)
-            if at is not None and (best is None or at > best):
-                best = at
-    return best
+    ahead = tuple(f'"{name}":'.encode() for name in but_for)
+    pieces = json_text(value).split(_END_OF_TIME)
+    found: set[bytes] = set()
+    for piece, behind in pairwise(pieces):
+        at = piece.rfind(b'"')
+        text = piece[at + 1 :]
+        if len(text) < _TIME_BYTES or text[4:5] != b"-" or behind[:1] == b":":
+            continue  # no time, or the name of a field
+        if not piece.endswith(ahead, 0, at) and piece[at - 1 : at] != b"\\":
+            found.add(text)
+    times = (parse_rfc3339(f"{text.decode()}Z") for text in found)
+    return max((at for at in times if at is not None), default=None)
+
+
+#: What a time ends with in JSON, and the bytes before that.
+_END_OF_TIME = b'Z"'
+_TIME_BYTES = 19

@@ -83,6 +83,7 @@ _MARKS = re.compile(
     rb"|\bevent\.go:\d+\] (?:\"Event occurred\" .*\bkind=\"|Event\(v1\.ObjectReference\{Kind:\")"
     rb"(?:Cron)?Job\""
 )
+_SOURCE = b".go:"
 _HEADS = re.compile(rb'(?:^|[ "])[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6}|\\?"caller\\?":', re.MULTILINE)
 _STREAMS = {"Job": "jobs", "CronJob": "cronjobs"}
 #: By what the API server says the code of its answer; other refusals do not tell whether it wrote.
@@ -185,9 +186,12 @@ class KcmLogReader:
 
 def is_kcm_log(sample: Sample) -> bool:
     """Whether a file begins as the log of a controller manager that runs the Job controllers."""
-    if not sample.is_text or not _MARKS.search(sample.head) or not _HEADS.search(sample.head):
+    head = sample.head
+    if not sample.is_text or _SOURCE not in head:
         return False
-    lines = [line for line in sample.head.split(b"\n", 2 * _FIRST_LINES) if line.strip()]
+    if not _MARKS.search(head) or not _HEADS.search(head):
+        return False
+    lines = [line for line in head.split(b"\n", 2 * _FIRST_LINES) if line.strip()]
     if lines[0].strip() in (b"{", b"["):  # what a store answered is such a log
         if any(map(is_object, sample.values[:1])):
             return False  # a dump of a cluster, which may have one among its lists

@@ -32,7 +32,7 @@ from tracekit.trace.importers.frames import (
     stream_named,
     stream_of,
 )
-from tracekit.trace.importers.looks import CLUSTER_WIDE, Look, Looks, look_of
+from tracekit.trace.importers.looks import CLUSTER_WIDE, Items, Look, Looks, look_of
 from tracekit.trace.importers.refusals import refusal_in
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.sample import SAMPLE_BYTES, Sample, unstamped, without_klog_head
@@ -246,8 +246,8 @@ class KubectlLines:
         asked = self._result.scope
         scope = frozenset[str]() if asked is None else asked.namespaces
         self._states.update((stream, *_identity(item)) for item in items)
-        texts = [orjson.Fragment(json_text(item)) for item in items]
-        yield from self._looks.add(stream, Look(texts, scope, None, observed_ns, ""))
+        look = Look(Items.of(items), scope, None, observed_ns, "")
+        yield from self._looks.add(stream, look)
         yield from self._looks.end(stream)
 
     def _leaves_manifest(self, stream: str, obj: Raw) -> bool:

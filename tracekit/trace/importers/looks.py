@@ -16,6 +16,7 @@ from hashlib import blake2b
 from typing import Any
 
 import orjson
+import zstandard
 from msgspec import Struct
 
 from tracekit.base.coverage import Scope
@@ -40,11 +41,31 @@ _SELF_LINK = re.compile(r"/namespaces/([a-z0-9-]+)/[a-z]+$")
 CLUSTER_WIDE = frozenset({"namespaces"})
 
 
+class Items(Struct):
+    """The items of a list, packed: many lists wait for the end, and text packs to a tenth."""
+
+    count: int
+    packed: bytes
+
+    @classmethod
+    def of(cls, items: Iterable[Raw]) -> Items:
+        """The items, of each its text."""
+        texts = [json_text(item) for item in items]  # none has a line break
+        return cls(len(texts), _PACKER.compress(b"\n".join(texts)))
+
+    def texts(self) -> list[bytes]:
+        """The text of each."""
+        return _UNPACKER.decompress(self.packed).split(b"\n") if self.count else []
+
+
+_PACKER = zstandard.ZstdCompressor(level=1)
+_UNPACKER = zstandard.ZstdDecompressor()
+
+
 class Look(Struct):
     """A list as it came."""
 
-    #: As text: many lists wait for the end, and objects take several times as much.
-    items: list[orjson.Fragment]
+    items: Items
     #: Namespaces; None for all of them, or for whatever was asked for.
     scope: frozenset[str] | None
     revision: str | None
@@ -71,8 +92,7 @@ def look_of(
     folder = name.rpartition("/")[0].rpartition("/")[2]
     scope = _scope(stream, items, str(meta.get("selfLink") or ""), name, asked)
     known = revision if isinstance(revision, str) and revision else None
-    texts = [orjson.Fragment(json_text(item)) for item in items]
-    look = Look(texts, scope, known, at_ns, folder)
+    look = Look(Items.of(items), scope, known, at_ns, folder)
     if _scope(stream, [], str(meta.get("selfLink") or ""), name, asked) == frozenset():
         metas = [found for item in items if isinstance(found := item.get("metadata"), dict)]
         born = [parse_rfc3339(str(found.get("creationTimestamp"))) for found in metas]
@@ -137,24 +157,24 @@ class Looks:
         times = [k.at_ns for k in looks if k.at_ns is not None]
         scope = self._scope_of(looks)
         looks.reverse()  # each goes as its items do
-        items: Iterator[orjson.Fragment] = (
-            item for _ in range(len(looks)) for item in looks.pop().items
+        items: Iterable[bytes] = (
+            item for _ in range(len(looks)) for item in looks.pop().items.texts()
         )
         if stream in self._doubled:
             self._doubled.remove(stream)
             items = self._once(items)
         yield from listed(
             stream,
-            items,
+            map(orjson.Fragment, items),
             str(min(revisions)) if revisions else None,
             max(times, default=None),
             scope,
         )
 
-    def _once(self, items: Iterable[orjson.Fragment]) -> Iterator[orjson.Fragment]:
+    def _once(self, items: Iterable[bytes]) -> Iterator[bytes]:
         seen: set[bytes] = set()
         for item in items:
-            text = blake2b(orjson.dumps(item), digest_size=16).digest()
+            text = blake2b(item, digest_size=16).digest()
             if text in seen:
                 self.repeated += 1
             else:

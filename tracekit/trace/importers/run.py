@@ -44,6 +44,8 @@ Advance = Callable[[int], None]
 #: lib/compress/clevels.h). The writer's own takes an eighth more CPU in all, for 7 % fewer bytes;
 #: who wants few bytes has `tracekit compact`.
 _LEVEL = 5
+#: Lists of bundles are small and of memory a block takes five times its size.
+_MADE_BYTES = 2 * 1024 * 1024
 #: What is packed is nothing for the commands that read manifests.
 _PACKED = frozenset({".gz", ".bz2", ".xz", ".zst"})
 
@@ -363,6 +365,7 @@ class _Made:
         """The lines, some at a time."""
         held: list[bytes] = []
         held_bytes = 0
+        size = min(size, _MADE_BYTES)
         maker, source = self._maker, self._source
         for line in maker.lines(source) if source is not None else maker.rest():
             held.append(line)

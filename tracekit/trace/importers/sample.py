@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
 import orjson
 
 from tracekit.trace.importers.containers import joined
-from tracekit.trace.importers.documents import closed, documents
+from tracekit.trace.importers.documents import begun, closed, documents
 from tracekit.trace.importers.yamls import blocks_in, is_yaml
 
 #: What of a file is looked at to tell its kind, and of one that it does not tell.
@@ -66,15 +66,19 @@ class Sample:
         """The documents in it; of one that goes on behind it what is whole."""
         if self._one is not None:
             return [self.head.strip()]
-        return list(self._texts(joined(self.head.split(b"\n"))))
+        if self._begun is not None:
+            return [self._begun]
+        return self._texts(self._lines)
 
     @cached_property
     def values(self) -> list[dict[str, Any]]:
         """The objects in it, without the stamps that may stand before lines."""
         if self._one is not None:
             return [self._one]
-        lines = [without_klog_head(unstamped(line)[1]) for line in self.head.split(b"\n")]
-        found = (_json(text) for text in self._texts(lines))
+        lines = [] if self._begun else self.head.split(b"\n")
+        lines = [without_klog_head(unstamped(line)[1]) for line in lines]
+        texts = self.texts if self._begun or lines == self._lines else self._texts(lines)
+        found = map(_json, texts)
         return [value for value in found if isinstance(value, dict)]
 
     @cached_property
@@ -94,18 +98,24 @@ class Sample:
         found = _json(self.head)
         return found if isinstance(found, dict) else None
 
-    def _texts(self, lines: Iterable[bytes]) -> Iterator[bytes]:
+    @cached_property
+    def _begun(self) -> bytes | None:
+        """The list that it begins and does not end, as far as its whole items go."""
+        return None if self.whole or not self.is_text else begun(self.head)
+
+    @cached_property
+    def _lines(self) -> list[bytes]:
+        """The lines, those put together that a container runtime took apart."""
+        return list(joined(self.head.split(b"\n")))
+
+    def _texts(self, lines: Iterable[bytes]) -> list[bytes]:
         if not self.is_text:
-            return
+            return []
         found = [text for _, text in documents(lines, "sample")]
         if found and not self.whole:
-            last = found.pop()
-            yield from found
-            text = closed(last)
-            if text is not None:
-                yield text
-            return
-        yield from found
+            text = closed(found.pop())
+            found += [] if text is None else [text]
+        return found
 
 
 def unstamped(line: bytes) -> tuple[bytes | None, bytes]:
