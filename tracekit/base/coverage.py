@@ -94,10 +94,12 @@ class Span(NamedTuple):
     scope: Scope
     from_ns: int
     until_ns: int
+    #: Whether a watch saw it, if only one whose rows all have one time, as without stamps.
+    watched: bool = False
 
     @property
     def is_look(self) -> bool:
-        """Whether it is one look only."""
+        """Whether it has one instant only: a look, or a watch that tells no other time."""
         return self.from_ns == self.until_ns
 
 
@@ -275,9 +277,9 @@ def spans_of(
             if until_ns is not None and until_ns <= at_ns:
                 continue
             if from_ns >= at_ns:
-                yield Span(stream, scope, at_ns, from_ns)
+                yield Span(stream, scope, at_ns, from_ns, watched=True)
             if until_ns is None:
                 break
             at_ns = until_ns
         else:
-            yield Span(stream, scope, at_ns, max(at_ns, end_ns))
+            yield Span(stream, scope, at_ns, max(at_ns, end_ns), watched=True)

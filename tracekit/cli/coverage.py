@@ -24,7 +24,7 @@ def coverage_document(coverage: Coverage) -> dict[str, Any]:
                 "scope": str(span.scope),
                 "from": format_rfc3339(span.from_ns) if span.from_ns else None,
                 "until": format_rfc3339(span.until_ns) if span.until_ns else None,
-                "look": span.is_look,
+                "look": not span.watched,
             }
             for span in coverage.spans
         ],
@@ -80,7 +80,9 @@ def _parts(coverage: Coverage) -> list[tuple[str, Scope, list[Span]]]:
 
 
 def _how(spans: list[Span]) -> str:
-    looks = sum(span.is_look for span in spans)
+    if all(span.is_look for span in spans) and any(span.watched for span in spans):
+        return "watched, of which all rows have one time"
+    looks = sum(not span.watched for span in spans)
     return "watched" if looks < len(spans) else f"{counted(looks, 'look')}, not watched"
 
 

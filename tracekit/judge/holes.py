@@ -31,9 +31,11 @@ def holes_of(coverage: Coverage) -> Iterator[Outage]:
             yield Outage(first_ns, begins_ns, f"gap in {stream}: {why}", stream)
         if not all(span.is_look for span in spans):
             continue
+        watched = any(span.watched for span in spans)
+        why = "a watch of which all rows have one time" if watched else "a look, and no watch"
         looks = sorted({span.from_ns for span in spans})
         for at_ns, next_ns in zip(looks, [*looks[1:], _FOR_EVER], strict=True):
-            yield Outage(at_ns, next_ns, f"gap in {stream}: a look, and no watch", stream)
+            yield Outage(at_ns, next_ns, f"gap in {stream}: {why}", stream)
 
 
 def not_seen(coverage: Coverage) -> dict[str, str]:

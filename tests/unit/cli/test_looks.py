@@ -114,3 +114,20 @@ def test_a_trace_has_its_own_times(run, trace_path) -> None:  # noqa: F811
     code, out, err = run("diagnose", trace_path("empty"), "--at", "now")
     assert (code, out) == (2, "")
     assert "leave --at out" in err
+
+
+def test_a_watch_whose_rows_have_one_time_is_no_look(run, tmp_path: Path) -> None:  # noqa: F811
+    meta = {"name": "a", "namespace": "x", "uid": "u", "creationTimestamp": "2026-11-20T10:00:00Z"}
+    lines = [
+        {"type": kind, "object": {"apiVersion": "v1", "kind": "Pod", "spec": {}, "status": {},
+                                  "metadata": {**meta, "resourceVersion": str(7 + place)}}}
+        for place, kind in enumerate(("ADDED", "MODIFIED", "DELETED"))
+    ]  # fmt: skip
+    (tmp_path / "pods.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    trace = tmp_path / "trace"
+    assert run("import", tmp_path / "pods.jsonl", "-o", trace)[0] == 0
+    (seen,) = json.loads(run("info", trace, "-o", "json")[1])["coverage"]["seen"]
+    assert (seen["stream"], seen["from"], seen["look"]) == ("pods", seen["until"], False)
+    shown = " ".join(run("info", trace)[1].split())
+    assert "watched, of which all rows have one time" in shown
+    assert "look, not watched" not in shown

@@ -8,7 +8,7 @@
 --@ selector | the label or field selector; what it leaves out is not covered | none
 --@ from_at | from when on absence would have been seen, UTC | a look of which nothing tells the time
 --@ until_at | until when, UTC | the same
---@ is_look | whether it is one look only | never
+--@ is_look | whether it has one instant only: a look, or a watch whose rows all have one time | never
 CREATE VIEW coverage AS
 SELECT trace, stream, scope, namespaces, selector, utc(nullif(from_ns, 0)) AS from_at,
        utc(nullif(until_ns, 0)) AS until_at,
