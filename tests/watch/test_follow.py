@@ -105,3 +105,22 @@ def test_only_the_files_of_the_next_rows_are_opened(
         polls = [names(follower) for _ in range(7)]
         assert [n for poll in polls for n in poll] == [f"p{n}" for n in range(60)]
         assert len(opened) <= 15 + len(polls)  # each once, but for those that a poll ends in
+
+
+def test_without_their_text_rows_have_that_of_notes(tmp_path: Path) -> None:
+    """It is most of a trace; a note of the clock is nothing but its text."""
+    with TraceWriter(tmp_path / "t", TraceHeader()) as writer:
+        grow(writer, range(3))
+        writer.append("clocks", "NOTE", 3000, {"clock": {"step_ns": 7}})
+        grow(writer, range(4, 6))
+    rows = Follower(tmp_path / "t", columns=("seq", "type", "stream")).poll()
+    whole = Follower(tmp_path / "t").poll()
+    assert rows is not None
+    assert whole is not None
+    assert rows["seq"].equals(whole["seq"])
+    texts = [
+        text if kind == "NOTE" else None
+        for text, kind in zip(whole["raw"].to_pylist(), whole["type"].to_pylist(), strict=True)
+    ]
+    assert rows["raw"].to_pylist() == texts
+    assert len({*texts}) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,14 @@ from prometheus_client.core import CollectorRegistry
 from tests.support.traces import TRACES, import_log
 from tests.watch.test_live import lied, lied_by
 from tracekit.answers.findings.divergences import rule_of
+from tracekit.answers.judgements import Listed
 from tracekit.answers.model import Severity
+from tracekit.answers.trace_model import Facts
 from tracekit.base.errors import TracekitError
 from tracekit.cli.main import cli
 from tracekit.judge.judged import Judge, resolve_era
-from tracekit.judge.rolling import SETTLED_NS
+from tracekit.judge.rolling import SETTLED_NS, RollingJudge
+from tracekit.sql.diagnosed import facts_from
 from tracekit.sql.findings import findings_of
 from tracekit.sql.session import Session
 from tracekit.trace.format.schema import NAMES
@@ -155,3 +159,26 @@ def test_once_tells_all_that_diagnose_warns_of(name: str, tmp_path: Path) -> Non
     assert set(keys) == wanted
     assert len(keys) == len(wanted)
     assert len({key for key in keys if key[0].startswith("TK4")}) > 20
+
+
+def _not_judged(session: Session) -> Facts:
+    return replace(facts_from(session), judgements=Listed(), not_judged="it cannot be")
+
+
+def test_once_takes_in_no_row_of_what_is_judged_as_a_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else each row would be judged beside those verdicts, for nothing."""
+    taken: list[int] = []
+    feed = RollingJudge.feed
+    monkeypatch.setattr(
+        RollingJudge, "feed", lambda judge, rows: (taken.append(rows.num_rows), feed(judge, rows))
+    )
+    trace = str(lied().path)
+    told = invoke(trace, "--once", "-o", "jsonl").stdout
+    assert "TK126" in told
+    assert not taken
+    monkeypatch.setattr("tracekit.cli.watch.facts_from", _not_judged)
+    beside = invoke(trace, "--once", "-o", "jsonl").stdout
+    assert sum(taken) == lied().rows
+    assert "TK126" in beside

@@ -31,9 +31,10 @@ from tracekit.record.credentials.options import ConnectOptions
 from tracekit.report.table import counted
 from tracekit.sql.diagnosed import facts_from
 from tracekit.sql.session import Session
+from tracekit.trace.format.schema import NAMES
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.watch.follow import Follower
-from tracekit.watch.live import LiveJudge
+from tracekit.watch.live import SEEN_COLUMNS, LiveJudge
 from tracekit.watch.metrics import WatchCollector, serve
 from tracekit.watch.news import News
 from tracekit.watch.payloads import FORMATS, payload_of
@@ -111,7 +112,8 @@ def watch(
     --event each is an Event of its object, too, in the cluster that the options name as kubectl
     has them.
     """
-    follower = Follower(Path(trace), parse_flags(options["controller_flags"]))
+    flags = parse_flags(options["controller_flags"])
+    follower = Follower(Path(trace), flags, SEEN_COLUMNS if once else NAMES)
     posts = _posts(webhook, webhook_format)
     asked = (options["kubernetes_version"], options["feature_gates"], options["process_zone"])
     era = resolve_era(TraceReader(follower.trace), *asked)
@@ -253,15 +255,26 @@ class _Loop:
             return
         session = Session([str(self._judged)], rules=self._whole)
         try:
-            self._tell(self._live.judge(last=True, whole=facts_from(session)))
+            whole = facts_from(session)
+            if whole.not_judged is not None:
+                self._hold_all()
+            self._tell(self._live.judge(last=True, whole=whole))
         finally:
             session.close()
+
+    def _hold_all(self) -> None:
+        """Take in all rows of what cannot be judged as a whole."""
+        again = Follower(self._judged)
+        while (rows := again.poll()) is not None:
+            self._live.hold(rows)
 
     def _take(self) -> bool:
         """Take in what is new; whether there may be more."""
         rows = self._follower.poll()
-        if rows is not None:
-            self._tell(self._live.feed(rows, as_whole=self._whole is not None))
+        if rows is not None and self._whole is not None:
+            self._live.see(rows)
+        elif rows is not None:
+            self._tell(self._live.feed(rows))
         elif self._follower.rotated():
             self._end()
             self._live = self._live.renewed(self._follower.header())

@@ -7,15 +7,17 @@ lives.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from msgspec.structs import replace
 
 from tracekit.base.errors import TraceFormatError
 from tracekit.trace.format.header import read_header
 from tracekit.trace.format.manifest import Manifest, read_manifest
-from tracekit.trace.format.model import HEADER_NAME, TraceHeader
+from tracekit.trace.format.model import HEADER_NAME, RowType, TraceHeader
 from tracekit.trace.format.schema import NAMES
 from tracekit.trace.format.segments import Segment, live_segments
 from tracekit.trace.reading.files import SegmentFile, Vouched
@@ -32,14 +34,22 @@ _ROWS_MAX = 20_000
 class Follower:
     """Hands out each row of a growing trace once, in order of arrival."""
 
-    def __init__(self, path: Path, controller_flags: tuple[str, ...] | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        controller_flags: tuple[str, ...] | None = None,
+        columns: Sequence[str] = NAMES,
+    ) -> None:
         """`controller_flags` stand in for those of the headers.
+
+        `columns`: of the rows; without `raw`, which is most of a trace, notes have it all the same.
 
         Raises:
             TraceFormatError: This is neither a trace nor a folder of some.
         """
         self._path = path
         self._flags = controller_flags
+        self._columns = tuple(columns)
         self._trace = self._newest()
         self._next_seq = 0
         self._missing = 0
@@ -76,7 +86,7 @@ class Follower:
         return traces[-1]
 
     def poll(self) -> pa.Table | None:
-        """The next rows, all columns, in order of arrival; None if there are none yet."""
+        """The next rows, in order of arrival; None if there are none yet."""
         segments = [s for s in live_segments(self._trace) if s.last >= self._next_seq]
         segments = self._without_holes(segments)
         segments = [s for s in segments if s.first < self._next_seq + _ROWS_MAX]
@@ -92,12 +102,22 @@ class Follower:
         try:
             reader = TraceReader(Snapshot(self._trace, header, files))
             last = min(segments[-1].last, self._next_seq + _ROWS_MAX - 1)
-            table = reader.table(NAMES, first_seq=self._next_seq, last_seq=last)
+            table = self._rows(reader, last)
         finally:
             for file in files:
                 file.close()
         self._next_seq = last + 1
         return table
+
+    def _rows(self, reader: TraceReader, last: int) -> pa.Table:
+        first = self._next_seq
+        rows = reader.table(self._columns, first_seq=first, last_seq=last)
+        if "raw" in self._columns:
+            return rows
+        names = ("seq", "raw")
+        notes = reader.table(names, types=[RowType.NOTE], first_seq=first, last_seq=last)
+        noted, texts = (notes[name].combine_chunks() for name in names)
+        return rows.append_column("raw", texts.take(pc.index_in(rows["seq"], noted)))
 
     def _without_holes(self, segments: list[Segment]) -> list[Segment]:
         """The segments up to the first one before which rows are missing, for a few polls."""

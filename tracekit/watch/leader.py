@@ -22,6 +22,9 @@ from tracekit.watch.steady_clock import SteadyClock
 SILENT_NS = 75 * NS_PER_S
 #: A clock that was set looks like silence, until the recorder's note of it has come.
 _NOTED_NS = NS_PER_S
+_COLUMNS = ("rv", "recv_ns", "holder")
+#: Those of rows that are looked at.
+LEASE_COLUMNS = ("stream", "name", *_COLUMNS)
 
 
 class Leader:
@@ -43,7 +46,7 @@ class Leader:
             pc.equal(pc.cast(rows["stream"], pa.string()), "leases"),
             pc.equal(rows["name"], CONTROLLER_MANAGER_LEASE),
         )
-        leases = rows.filter(pc.fill_null(mine, False)).select(["rv", "recv_ns", "holder"])  # noqa: FBT003
+        leases = rows.filter(pc.fill_null(mine, False)).select(_COLUMNS)  # noqa: FBT003
         for row in leases.to_pylist():
             if row["rv"] is not None and row["rv"] > self._rv:
                 self._rv = row["rv"]

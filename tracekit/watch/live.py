@@ -38,10 +38,10 @@ from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.reading.table_reader import in_file_order, read_held
 from tracekit.versions.era import Era
-from tracekit.watch.leader import Leader
+from tracekit.watch.leader import LEASE_COLUMNS, Leader
 from tracekit.watch.news import News, of_case, of_divergence
-from tracekit.watch.steady_clock import SteadyClock
-from tracekit.watch.waiting import WaitingJobs
+from tracekit.watch.steady_clock import CLOCK_COLUMNS, SteadyClock
+from tracekit.watch.waiting import JOB_COLUMNS, WaitingJobs
 from tracekit.watch.window import Window
 
 #: The CronJob controller may take as long for a tick, and a rest of its sync as long again.
@@ -54,6 +54,8 @@ AGAIN_NS = 60 * NS_PER_S
 _JUDGED = 6
 #: Fewer verdicts are not worth looking through.
 _FEW_JUDGED = 1024
+#: What of rows `LiveJudge.see` looks at; of notes their text, too.
+SEEN_COLUMNS = tuple(sorted({*CLOCK_COLUMNS, *JOB_COLUMNS, *LEASE_COLUMNS} - {"raw"}))
 #: Rules that only the whole of a record decides, or that say what is said live in another way: a
 #: divergence is told as a verdict, and LEADER as the time without one.
 _NOT_LIVE = (Family.DIVERGENCE, Family.RECORD)
@@ -95,29 +97,46 @@ class LiveJudge:
         """The time of the latest row."""
         return self._now_ns
 
-    def feed(self, rows: pa.Table, *, as_whole: bool = False) -> list[News]:
+    def feed(self, rows: pa.Table) -> list[News]:
         """Take in rows with all columns, in order of arrival, each once; tell what they push out.
 
         A record that was there before it was watched comes faster than it is judged: what its older
-        rows tell is told before they are let go. Not if all is judged as a whole when it ends.
+        rows tell is told before they are let go.
         """
         if not rows.num_rows:
             return []
-        self.counts.rows += rows.num_rows
-        self._now_ns = max(self._now_ns, pc.max(rows["recv_ns"]).as_py() or 0)
-        self._rolling.feed(rows.select(list(ROW_COLUMNS)))
-        self._around.feed(rows)
-        self._recent.feed(rows)
-        self._context.feed(rows)
-        self._times.feed(rows)
-        steady = self._clock.feed(rows)
-        self.waiting.feed(steady)
-        self._leader.feed(steady)
-        full = [window for window in (self._around, self._recent) if window.is_full]
-        news = self.judge() if full and not as_whole else []
+        self.see(rows)
+        full = self._held_in(rows)
+        news = self.judge() if full else []
         for window in full:
             window.trim()
         return news
+
+    def see(self, rows: pa.Table) -> None:
+        """Note how far the record is and what waits, of rows with `SEEN_COLUMNS`.
+
+        That is all that is looked at of one that is judged as a whole when it ends.
+        """
+        self.counts.rows += rows.num_rows
+        self._now_ns = max(self._now_ns, pc.max(rows["recv_ns"]).as_py() or 0)
+        steady = self._clock.feed(rows)
+        self.waiting.feed(steady)
+        self._leader.feed(steady)
+
+    def hold(self, rows: pa.Table) -> None:
+        """Take in rows that were seen, of a record that turns out not to be judged as a whole."""
+        for window in self._held_in(rows):
+            window.trim()
+
+    def _held_in(self, rows: pa.Table) -> list[Window]:
+        """Take in rows with all columns; the windows that are full with them."""
+        self._rolling.feed(rows.select(list(ROW_COLUMNS)))
+        self._context.feed(rows)
+        self._times.feed(rows)
+        windows = (self._around, self._recent)
+        for window in windows:
+            window.feed(rows)
+        return [window for window in windows if window.is_full]
 
     def leader(self, now_ns: int) -> Iterator[News]:
         """Whether the controller manager still renews its lease; `now_ns` is the clock's."""

@@ -12,7 +12,9 @@ import pyarrow.compute as pc
 from tracekit.judge.clocks import clock_notes
 from tracekit.trace.format.model import CLOCKS, RowType
 
-_COLUMNS = ("seq", "recv_ns", "raw")
+_NOTE_COLUMNS = ("seq", "recv_ns", "raw")
+#: Those that the clock looks at.
+CLOCK_COLUMNS = ("stream", "type", *_NOTE_COLUMNS)
 
 
 class SteadyClock:
@@ -56,6 +58,6 @@ def _noted(rows: pa.Table) -> list[dict[str, object]]:
         pc.equal(pc.cast(rows["stream"], pa.string()), CLOCKS),
         pc.equal(pc.cast(rows["type"], pa.string()), RowType.NOTE.value),
     )
-    notes = rows.filter(pc.fill_null(mine, False)).select(_COLUMNS)  # noqa: FBT003
+    notes = rows.filter(pc.fill_null(mine, False)).select(_NOTE_COLUMNS)  # noqa: FBT003
     found: list[dict[str, object]] = notes.to_pylist()
     return found

@@ -11,6 +11,8 @@ from tracekit.watch.steady_clock import SteadyClock
 AT_ONCE_NS = 2_000_000_000
 _STATES = ("LIST", "ADDED", "MODIFIED", "DELETED")
 _COLUMNS = ("uid", "type", "recv_ns", "start_ns", "spec", "conditions", "created_ns")
+#: Those of rows that are looked at.
+JOB_COLUMNS = ("stream", *_COLUMNS)
 
 
 class WaitingJobs:
