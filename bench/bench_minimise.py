@@ -24,6 +24,7 @@ from tests.lies import KINDS, draws_of, plant
 from tests.support.traces import TRACES, import_log, json_lines
 from tracekit.answers.findings.divergences import RULES
 from tracekit.judge.judged import Judge, resolve_era
+from tracekit.minimise.limit import TimeLimit
 from tracekit.minimise.run import minimise, write
 from tracekit.minimise.showing import divergence, showing_of
 from tracekit.minimise.target import choose
@@ -62,7 +63,9 @@ def shown_small(record: Lied, rule: str) -> bool:
     started, reader = time.process_time(), record.reader
     judge = Judge(reader, resolve_era(reader, None, None))
     target = choose(showing_of(reader, judge), objects_of(reader), key=None, rule=rule)
-    found = minimise(reader, judge, target, attempts_max=5000, say=lambda *_: None)
+    found = minimise(
+        reader, judge, target, attempts_max=5000, limit=TimeLimit(), say=lambda *_: None
+    )
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "small"
         write(found, folder)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+import signal
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +21,8 @@ from tracekit.base.errors import TracekitError
 from tracekit.cli.main import cli
 from tracekit.judge.judged import Judge, resolve_era
 from tracekit.minimise.ddmin import ddmin
-from tracekit.minimise.run import minimise, write
+from tracekit.minimise.limit import OutOfTimeError, TimeLimit
+from tracekit.minimise.run import _Search, minimise, write
 from tracekit.minimise.showing import divergence
 from tracekit.minimise.target import choose
 from tracekit.trace.reading.reader import TraceReader
@@ -28,7 +34,14 @@ BOUNDS = ("LIST_BEGIN", "LIST_END")
 
 def smallest(record: Lied, rule: str, folder: Path) -> tuple[Any, TraceReader]:
     target = choose(record.showing, record.objects, key=None, rule=rule)
-    found = minimise(record.reader, record.judge, target, attempts_max=5000, say=lambda *_: None)
+    found = minimise(
+        record.reader,
+        record.judge,
+        target,
+        attempts_max=5000,
+        limit=TimeLimit(),
+        say=lambda *_: None,
+    )
     write(found, folder)
     return found, TraceReader(folder)
 
@@ -105,6 +118,60 @@ def test_a_record_of_one_job_is_made_smaller(tmp_path: Path) -> None:
     assert_a_record(reader)
     found = invoke("diagnose", str(small), "-o", "json").stdout
     assert '"TK203"' in found
+
+
+def test_an_attempt_without_end_ends_with_the_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was found by then is written, and that it ended there is said."""
+    real, calls = _Search.shown, itertools.count(1)
+
+    def shown(search: _Search, places: set[int]) -> Any:
+        if next(calls) < 4:
+            return real(search, places)
+        os.kill(os.getpid(), signal.SIGALRM)
+        time.sleep(60)
+        raise AssertionError
+
+    monkeypatch.setattr(_Search, "shown", shown)
+    small = tmp_path / "small"
+    result = invoke("minimise", str(SMALL), "-o", str(small), "--finding", "TK203")
+    assert result.return_value == 0
+    assert "the time limit of 10 min 0 s was reached: --time-limit with more may" in result.stderr
+    assert "attempts are used up" not in result.stderr
+    assert_a_record(TraceReader(small))
+
+
+def test_a_limit_before_anything_was_found(tmp_path: Path) -> None:
+    with pytest.raises(TracekitError, match="was reached before any part of"):
+        invoke("minimise", str(SMALL), "-o", str(tmp_path / "small"), "--time-limit", "1ms")
+    assert not (tmp_path / "small").exists()
+
+
+def test_a_limit_that_met_another_error_is_the_limit() -> None:
+    """DuckDB makes an error of its own of what comes amid a read of ours; a destructor nothing."""
+
+    def swallowed() -> None:
+        try:
+            time.sleep(60)
+        except BaseException as error:
+            raise ValueError from error
+
+    limit = TimeLimit(0.01)
+    with limit.counting(), pytest.raises(OutOfTimeError):
+        limit.run(swallowed)
+    limit, times = TimeLimit(0.01), iter(range(2))
+    with limit.counting(), pytest.raises(OutOfTimeError):
+        limit.run(lambda: [suppressed(n) for n in times])
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+    with pytest.raises(OutOfTimeError):
+        limit.run(list)
+
+
+def suppressed(times: int) -> None:
+    """What loses the first that is raised."""
+    with suppress(*(() if times else (OutOfTimeError,))):
+        time.sleep(60)
 
 
 def test_the_lies_cover_every_verdict_and_controller() -> None:

@@ -7,16 +7,19 @@ from pathlib import Path
 
 import click
 
+from tracekit.base.durations import span
 from tracekit.base.errors import UsageError
+from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.cli.completion import complete_key, complete_trace
 from tracekit.cli.messages import say, tell
 from tracekit.cli.redact import redacted_copy
 from tracekit.cli.trace_options import parse_flags, rules_options, tell_warnings
-from tracekit.cli.units import HERE_AS_PATH
+from tracekit.cli.units import DURATION, HERE_AS_PATH
 from tracekit.judge.judged import Judge, resolve_era
+from tracekit.minimise.limit import OutOfTimeError, TimeLimit
 from tracekit.minimise.run import Minimised, minimise, write
 from tracekit.minimise.showing import showing_of
-from tracekit.minimise.target import choose
+from tracekit.minimise.target import Target, choose
 from tracekit.record.redaction.redact import Redactor, parse_fields, read_key
 from tracekit.report.table import counted
 from tracekit.trace.reading.objects import objects_of
@@ -49,6 +52,13 @@ from tracekit.versions.era import Era
     show_default=True,
     help="Give up looking for a smaller one after so many.",
 )
+@click.option(
+    "--time-limit",
+    type=DURATION,
+    default="10m",
+    show_default=True,
+    help="Give up looking for a smaller one after this time.",
+)
 @rules_options
 def minimise_command(
     *,
@@ -59,6 +69,7 @@ def minimise_command(
     redact: str | None,
     key_file: Path | None,
     attempts: int,
+    time_limit: float,
     kubernetes_version: str | None,
     feature_gates: str | None,
     process_zone: str | None,
@@ -82,21 +93,42 @@ def minimise_command(
     reader = TraceReader(trace, controller_flags=parse_flags(controller_flags))
     era = resolve_era(reader, kubernetes_version, feature_gates, process_zone, search_all)
     tell_warnings(era)
-    objects = objects_of(reader)
-    key = objects.key(job) if job is not None else None
+    limit = TimeLimit(time_limit)
+
+    def chosen(judge: Judge) -> Target:
+        objects = objects_of(reader)
+        key = objects.key(job) if job is not None else None
+        return choose(showing_of(reader, judge), objects, key=key, rule=finding)
+
     judge = Judge(reader, era)
-    target = choose(showing_of(reader, judge), objects, key=key, rule=finding)
-    say(f"Looking for the smallest trace with {target.shown}")
-    found = minimise(reader, judge, target, attempts_max=attempts, say=_progress(reader.rows))
+    try:
+        with limit.counting():
+            target = limit.run(lambda: chosen(judge))
+            say(f"Looking for the smallest trace with {target.shown}")
+            found = minimise(
+                reader, judge, target, attempts_max=attempts, limit=limit,
+                say=_progress(reader.rows),
+            )  # fmt: skip
+    except OutOfTimeError:
+        raise UsageError(
+            f"{_over(limit)} before any part of {trace} was found to show what is wrong: "
+            "--time-limit with more may find one"
+        ) from None
     rows = _write(found, era, output, redactor)
     for other in found.others:
         tell(f"it shows {other} too: one is not there without the other")
-    if found.cut_short:
+    if found.cut_short and limit.is_over:
+        tell(f"{_over(limit)}: --time-limit with more may find a smaller one")
+    elif found.cut_short:
         tell(
             f"{found.attempts:,} attempts are used up: --attempts with more may find a smaller one"
         )
     say(f"Wrote {output}: {counted(rows, 'row')} of {reader.rows:,}, {target.shown}")
     return 0
+
+
+def _over(limit: TimeLimit) -> str:
+    return f"the time limit of {span(limit.seconds * NS_PER_S)} was reached"
 
 
 def _progress(total: int) -> Callable[[int, str], None]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from tracekit.check.replay.instants import JudgedNs
 from tracekit.check.verdict import Judgement
 from tracekit.judge.judged import Judge
 from tracekit.minimise.ddmin import ddmin
+from tracekit.minimise.limit import OutOfTimeError, TimeLimit
 from tracekit.minimise.rows import Key, Parts, rows_about, within
 from tracekit.minimise.showing import Showing, Shown, divergence, showing
 from tracekit.minimise.target import Target
@@ -51,7 +53,7 @@ class Minimised:
     #: What else is shown, because it could not be parted from the target.
     others: list[Shown]
     attempts: int
-    #: Whether the attempts ran out before nothing smaller was found.
+    #: Whether the attempts or the time ran out before nothing smaller was found.
     cut_short: bool = False
 
 
@@ -64,6 +66,7 @@ class _Search:
     era: Era
     parts: Parts
     attempts_max: int
+    limit: TimeLimit
     say: Callable[[int, str], None]
     kept: set[int] = field(default_factory=set)
     allowed: frozenset[tuple[str, ...]] = frozenset()
@@ -81,7 +84,11 @@ class _Search:
             self.cut_short = True
             return False
         self.attempts += 1
-        found = self.shown(places)
+        try:
+            found = self.limit.run(lambda: self.shown(places))
+        except OutOfTimeError:
+            self.cut_short = True
+            return False
         if found is not None and self._allows(found):
             self.kept, self.allowed = places, found
             return True
@@ -187,16 +194,21 @@ def minimise(
     target: Target,
     *,
     attempts_max: int,
+    limit: TimeLimit,
     say: Callable[[int, str], None],
 ) -> Minimised:
     """The smallest rows of a trace that show the target and, if that can be, nothing else.
 
     `judge` is that of the whole trace. `say` gets the number of rows that are left, and what was
-    last left out. Raises `UsageError` if not even all rows show it under its rules.
+    last left out.
+
+    Raises:
+        UsageError: Not even all rows show it under its rules.
+        OutOfTimeError: The time was over before any rows showed it.
     """
     era = judge.era
     header = _header(reader, judge, target)
-    search = _first(reader, era, target, header, attempts_max, say)
+    search = _first(reader, era, target, header, attempts_max, limit, say)
     say(len(search.kept), "other Jobs")
     parts = search.parts
     search.reduce()
@@ -215,15 +227,16 @@ def _first(
     target: Target,
     header: TraceHeader,
     attempts_max: int,
+    limit: TimeLimit,
     say: Callable[[int, str], None],
 ) -> _Search:
     """Begin with the fewest Jobs whose rows show the target."""
     for keys in _widening(target):
         table = rows_about(reader, keys)
         # Of what the rest of the trace shows nothing is asked; of these rows all.
-        search = _Search(target.shown, header, era, Parts.of(table), attempts_max, say)
+        search = _Search(target.shown, header, era, Parts.of(table), attempts_max, limit, say)
         places = set(range(table.num_rows))
-        found = search.shown(places)
+        found = limit.run(partial(search.shown, places))
         if found is not None:
             search.kept, search.allowed = places, found
             return search
