@@ -26,6 +26,7 @@ END = parse_rfc3339("2026-11-21T06:00:00Z") or 0
         ("-1h30m", "2026-11-21T04:30:00Z"),
         ("-90", "2026-11-21T05:58:30Z"),
         ("-0s", "2026-11-21T06:00:00Z"),
+        ("-200000d", "1479-04-23T06:00:00Z"),
         ("05:42", "2026-11-21T05:42:00Z"),
         ("5:42:45.5", "2026-11-21T05:42:45.5Z"),
         ("06:00", "2026-11-21T06:00:00Z"),
@@ -49,6 +50,13 @@ def test_a_moment_is_read_as_people_write_it(text: str, said: str) -> None:
 )
 def test_what_is_no_moment_is_an_error_that_says_how_to_write_one(text: str) -> None:
     with pytest.raises(UsageError, match="write it like 2026-11-21T05:42:45Z, 05:42, "):
+        moment_ns(text, END)
+
+
+@pytest.mark.parametrize("text", ["-740000d", "-99999999999d", "-" + "9" * 400])
+def test_a_time_before_all_time_is_refused(text: str) -> None:
+    """It was the furthest that a trace may have, 146 years ago, without a word."""
+    with pytest.raises(UsageError, match="is before the year 1: name a later time"):
         moment_ns(text, END)
 
 

@@ -28,6 +28,8 @@ _DAY_NS = 86_400 * NS_PER_S
 _FURTHEST_NS = 1 << 62
 #: No duration that a user may mean is longer.
 LONGEST_S = _FURTHEST_NS // NS_PER_S
+#: 0001-01-01T00:00:00Z: RFC 3339 writes no earlier year that a Go program reads as a time.
+_FIRST_NS = -62_135_596_800 * NS_PER_S
 
 
 def duration_s(text: str) -> float | None:
@@ -61,7 +63,9 @@ def moment_ns(text: str | int, end_ns: int, *, not_before_ns: int | None = None)
     if re.match(r"-[0-9]", written):
         before_s = duration_s(written[1:])
         if before_s is not None:
-            return _before(end_ns, before_s)
+            if before_s * NS_PER_S > end_ns - _FIRST_NS:
+                raise UsageError(f"{text!r} is before the year 1: name a later time")
+            return end_ns - int(before_s * NS_PER_S)
     short = _of_that_day(written, end_ns, not_before_ns)
     if short is not None:
         return short
