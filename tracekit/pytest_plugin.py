@@ -69,11 +69,13 @@ def golden_trace(pytestconfig: pytest.Config) -> GoldenTrace:
 
     def opened(name: str) -> Trace:
         import tracekit  # noqa: PLC0415 - only for tests that ask for it
+        from tracekit.base.escaping import for_terminal  # noqa: PLC0415 - as above
 
         path = folder / name
         if not path.is_dir():
             known = ", ".join(sorted(p.parent.name for p in folder.glob("*/trace.json"))) or "none"
-            pytest.fail(f"there is no trace {path} (there are: {known})", pytrace=False)
+            text = f"there is no trace {path} (there are: {known})"
+            pytest.fail(for_terminal(text), pytrace=False)
         return tracekit.open(path)
 
     return opened

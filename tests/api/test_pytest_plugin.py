@@ -56,3 +56,22 @@ def test_a_missing_golden_trace_names_those_that_there_are(inner) -> None:
     )
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*there are: run*"])
+
+
+def test_names_of_folders_are_written_out(inner) -> None:
+    """What pytest prints is the log of a CI: a folder's name must be no command there."""
+    hostile = inner.path / "traces" / "ev\x1b[31mil\n::error::\u202ename"
+    hostile.mkdir()
+    (hostile / "trace.json").touch()
+    result = run(
+        inner,
+        """
+        def test_it(golden_trace):
+            golden_trace("rum")
+        """,
+    )
+    result.assert_outcomes(failed=1)
+    text = str(result.stdout)
+    assert "\\x1b[31mil\\n\\x3a:error::\\u202ename, run" in text
+    assert not {"\x1b", "\u202e"} & {*text}
+    assert not [line for line in result.stdout.lines if line.startswith("::")]
