@@ -65,6 +65,10 @@ OTHERS = (
     "EXECUTE p", "DEALLOCATE p", "SET VARIABLE v = 1", "ANALYZE",
     # They name folders of whoever runs DuckDB.
     "FROM duckdb_settings()", "SELECT current_setting('temp_directory')",
+    "FROM pg_catalog.pg_settings", "SELECT (SELECT max(setting) FROM PG_SETTINGS)",
+    "SUMMARIZE pg_settings", "PIVOT (FROM pg_settings) ON name USING first(setting)",
+    "FROM duckdb_profiling_settings()", "FROM duckdb_logs_parsed('QueryLog')",
+    "SELECT get_block_size('memory')", "FROM main.duckdb_databases", "FROM duckdb_logs",
 )  # fmt: skip
 #: Ways to put a change where a statement that reads stands.
 AROUND = (

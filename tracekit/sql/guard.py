@@ -10,7 +10,9 @@ rows (`read_csv` with `store_rejects`). Besides, a session is locked to the file
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
+from functools import cache
 from itertools import pairwise
 from typing import Any, Final
 
@@ -32,9 +34,10 @@ _WRITING: Final = {
 _TABLE_FUNCTIONS: Final = {
     *("generate_series", "histogram", "histogram_values", "json_each", "json_tree", "range"),
     *("repeat", "repeat_row", "summary", "unnest", "icu_calendar_names", "pg_timezone_names"),
-    *("duckdb_columns", "duckdb_constraints", "duckdb_functions", "duckdb_keywords"),
-    *("duckdb_memory", "duckdb_schemas", "duckdb_tables", "duckdb_types"),
-    *("duckdb_views", "pragma_table_info", "pragma_version"),
+    *("duckdb_columns", "duckdb_constraints", "duckdb_dependencies", "duckdb_functions"),
+    *("duckdb_indexes", "duckdb_keywords", "duckdb_memory", "duckdb_prepared_statements"),
+    *("duckdb_schemas", "duckdb_sequences", "duckdb_tables", "duckdb_types", "duckdb_views"),
+    *("pragma_table_info", "pragma_version"),
 }
 #: What DuckDB is set to names folders of whoever runs it.
 _SETTINGS: Final = {"current_setting"}
@@ -42,6 +45,13 @@ _ALL_TABLE_FUNCTIONS: Final = """
     SELECT DISTINCT function_name FROM duckdb_functions()
     WHERE function_type IN ('table', 'pragma')
 """
+#: DuckDB's own views and macros, and what each is made of.
+_MADE_OF: Final = """
+    SELECT view_name, sql FROM duckdb_views() WHERE internal
+    UNION ALL SELECT function_name, macro_definition FROM duckdb_functions()
+    WHERE internal AND macro_definition IS NOT NULL
+"""
+_CALLED: Final = re.compile(r'(\w+)"?\s*\(')
 _SERIALIZE: Final = "SELECT json_serialize_sql(?::VARCHAR)"
 
 
@@ -84,9 +94,14 @@ def reads(connection: duckdb.DuckDBPyConnection, statement: str) -> bool:
             for kind, node in _nodes(tree)
             if kind == "FUNCTION"
         }
+        tables = {
+            str(node.get("table_name")).lower()
+            for kind, node in _nodes(tree)
+            if kind == "BASE_TABLE"
+        }
         writes = any(k.endswith("_NODE") and k not in _QUERY_NODES for k, _ in _nodes(tree))
         # One that DuckDB does not have either is a macro of ours, or misspelt.
-        return not (writes or calls & _SETTINGS) and (
+        return not (writes or (calls | tables) & _closed()) and (
             named <= _TABLE_FUNCTIONS or not named & _forbidden(connection)
         )
     parsed = connection.extract_statements(statement)
@@ -108,7 +123,21 @@ def reads(connection: duckdb.DuckDBPyConnection, statement: str) -> bool:
 def _forbidden(connection: duckdb.DuckDBPyConnection) -> set[str]:
     """Functions that do more than make values of what they are given."""
     there = connection.cursor().execute(_ALL_TABLE_FUNCTIONS).fetchall()
-    return {str(name).lower() for (name,) in there} - _TABLE_FUNCTIONS | _SETTINGS
+    return {str(name).lower() for (name,) in there} - _TABLE_FUNCTIONS | _closed()
+
+
+@cache
+def _closed() -> frozenset[str]:
+    """What tells how DuckDB is set, and its own views and macros that are made of such."""
+    with duckdb.connect() as connection:
+        there = connection.execute(_ALL_TABLE_FUNCTIONS).fetchall()
+        made = connection.execute(_MADE_OF).fetchall()
+    forbidden = {str(name).lower() for (name,) in there} - _TABLE_FUNCTIONS | _SETTINGS
+    return frozenset(
+        str(name).lower()
+        for name, text in made
+        if name not in _TABLE_FUNCTIONS and forbidden & {*_CALLED.findall(str(text).lower())}
+    ) | frozenset(_SETTINGS)
 
 
 def _is_query(connection: duckdb.DuckDBPyConnection, text: str) -> bool:
