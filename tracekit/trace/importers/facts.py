@@ -20,11 +20,19 @@ from tracekit.trace.importers.yamls import is_yaml
 
 _VERSION = rb"(v1\.\d+\.\d+[\w.+-]*)"
 _IS = rb"[\"']?:\s*[\"']?"
-#: Where a version stands, the best first, which word is in all of that, and in whose words. Nodes name images of old versions,
-#: too, but not as what a container runs.
+#: Where a version stands, the best first, which word is always there, and in whose words. Nodes
+#: name images of old versions, too, but not as what a container runs.
 _VERSIONS = (
-    (rb"image" + _IS + rb"[^\s\"']*kube-controller-manager:", b"kube-controller-manager:", "the controller manager's image"),
-    (rb"image" + _IS + rb"[^\s\"']*kube-apiserver:", b"kube-apiserver:", "the API server's image"),
+    (
+        rb"image" + _IS + rb"[^\s\"']*kube-controller-manager:",
+        b"kube-controller-manager:",
+        "the controller manager's image",
+    ),
+    (
+        rb"image" + _IS + rb"[^\s\"']*kube-apiserver:",
+        b"kube-apiserver:",
+        "the API server's image",
+    ),
     (rb"Server Version:\s*", b"Server Version:", "what `kubectl version` printed"),
     (rb"gitVersion" + _IS, b"gitVersion", "a gitVersion of the server"),
     (rb"\bkubernetesVersion" + _IS, b"kubernetesVersion", "the bundle's kubernetesVersion"),
