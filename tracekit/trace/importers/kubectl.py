@@ -49,8 +49,8 @@ _TYPES = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"})
 _OF_SERVER = ("uid", "resourceVersion", "creationTimestamp")
 #: What is said of objects that no server has stored.
 MANIFESTS = (
-    "objects that lack what a server sets (uid, resourceVersion, creationTimestamp): they are "
-    "manifests, which say what should be and not what was, left out"
+    "objects that lack what a server sets (uid, resourceVersion, creationTimestamp, status): they "
+    "are manifests, which say what should be and not what was, left out"
 )
 #: kubectl prints the kind of a list behind its items.
 CUT_LIST = "a list that ends before it names its kind: it is cut off, fetch it anew"
@@ -251,15 +251,20 @@ class KubectlLines:
         yield from self._looks.end(stream)
 
     def _leaves_manifest(self, stream: str, obj: Raw) -> bool:
-        """Whether an object is left out, as it lacks all that a server sets; counts what lacks."""
+        """Whether an object is left out, as it lacks all that a server sets; counts what lacks.
+
+        One with a status is of a server: somebody has taken the rest out.
+        """
         meta = obj.get("metadata")
         lacks = [n for n in _OF_SERVER if not isinstance(meta, dict) or not meta.get(n)]
-        if len(lacks) == len(_OF_SERVER):
+        if len(lacks) == len(_OF_SERVER) and not _has_value(obj.get("status")):
             self._result.problems[MANIFESTS] += 1
             self._result.shapes[f"manifest in {stream}"] += 1
             return True
         if lacks:
-            self._result.problems[f"objects without {' and '.join(lacks)}, kept"] += 1
+            *but_one, last = lacks
+            named = f"{', '.join(but_one)} and {last}" if but_one else last
+            self._result.problems[f"objects without {named}, kept"] += 1
         return False
 
     def _tell_left_out(self, document: Raw, items: dict[str, list[Raw]]) -> None:
@@ -381,11 +386,19 @@ def _only_document(source: LineSource) -> Raw | None:
     return found if isinstance(found, dict) else None
 
 
+def _has_value(status: Any) -> bool:
+    """Whether a status says something: what writes manifests leaves it empty."""
+    if isinstance(status, dict):
+        return any(map(_has_value, status.values()))
+    return status not in (None, "", [])
+
+
 def _identity(obj: Raw) -> tuple[str, str]:
-    """The uid and the revision of an object, as far as it has them."""
+    """The uid, else the name, and the revision of an object, as far as it has them."""
     meta = obj.get("metadata")
     meta = meta if isinstance(meta, dict) else {}
-    return str(meta.get("uid") or ""), str(meta.get("resourceVersion") or "")
+    uid = meta.get("uid") or f"{meta.get('namespace')}/{meta.get('name')}"
+    return str(uid), str(meta.get("resourceVersion") or "")
 
 
 def is_kubectl(sample: Sample) -> bool:

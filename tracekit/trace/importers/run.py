@@ -340,7 +340,7 @@ def _manifests_only(part: _Part, result: ImportResult) -> TraceFormatError:
         todo += f", `tracekit cron lint {plain}` reads their schedules"
     return TraceFormatError(
         f"{name} has manifests only, which say what should be and not what was: what a server sets "
-        "(uid, resourceVersion, creationTimestamp) is missing wherever it would tell something "
+        "(uid, resourceVersion, creationTimestamp, a status) is missing "
         f"(objects: {result.problems[MANIFESTS]:,}{beside}); {todo}"
     )
 

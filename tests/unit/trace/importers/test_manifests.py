@@ -12,6 +12,7 @@ import yaml
 from tracekit.base.errors import TraceFormatError
 from tracekit.cli.main import main
 from tracekit.trace.importers.run import ImportRequest, import_files
+from tracekit.trace.reading.reader import TraceReader
 
 _SET = {"uid": "u-1", "resourceVersion": "7", "creationTimestamp": "2026-03-01T10:00:00Z"}
 
@@ -79,6 +80,44 @@ def test_a_cronjob_without_a_creation_is_not_missed_since_1970(
     said = capsys.readouterr().out
     assert "1970" not in said
     assert "missed" not in said
+
+
+SCRUBBED = {
+    "Pod": {"phase": "Running"},
+    "Job": {"active": 1},
+    "CronJob": {"lastScheduleTime": "2026-03-01T10:00:00Z"},
+}
+
+
+@pytest.mark.parametrize("laid_out", ["a list", "one a line", "documents"])
+def test_what_has_a_status_is_of_a_server_whatever_was_taken_out(
+    laid_out: str, tmp_path: Path
+) -> None:
+    objects = [
+        {**obj(kind, f"{kind.lower()}-{n}"), "status": status}
+        for kind, status in SCRUBBED.items()
+        for n in range(2)
+    ]
+    path = tmp_path / "objects"
+    if laid_out == "a list":
+        path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    elif laid_out == "one a line":
+        path.write_text("".join(json.dumps(each) + "\n" for each in objects))
+    else:
+        written(path, *objects)
+    (result,) = import_files(ImportRequest([str(path)], tmp_path / "trace"))
+    lacks = "objects without uid, resourceVersion and creationTimestamp, kept"
+    assert result.problems[lacks] == len(objects)
+    table = TraceReader(tmp_path / "trace").table(("type", "name", "synthesized"))
+    rows = [(row["type"], row["name"]) for row in table.to_pylist() if row["name"]]
+    assert sorted(rows) == sorted(("LIST", each["metadata"]["name"]) for each in objects)
+
+
+@pytest.mark.parametrize("status", [{}, {"active": []}, {"conditions": None, "a": {"b": ""}}])
+def test_a_status_that_says_nothing_is_a_manifests(status: Any, tmp_path: Path) -> None:
+    name = written(tmp_path / "a.yaml", {**obj("CronJob", "a"), "status": status})
+    with pytest.raises(TraceFormatError, match="manifests only"):
+        import_files(ImportRequest([name], tmp_path / "trace"))
 
 
 def test_a_bookmark_lacks_nothing(tmp_path: Path) -> None:
