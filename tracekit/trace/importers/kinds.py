@@ -6,7 +6,6 @@ none. Kinds are asked in order; the first that says yes reads the file.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -50,6 +49,7 @@ from tracekit.trace.importers.refusals import refusal_in
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.sample import DEEP_BYTES, SAMPLE_BYTES, Sample
 from tracekit.trace.importers.source import BEGINS_BLANK, BLANK, EMPTY, LineSource, in_command
+from tracekit.trace.importers.values import has_half_a_character
 from tracekit.trace.importers.watch import read_line
 
 #: Text in which none of these stands is of no kind.
@@ -343,7 +343,7 @@ def flaw(source: LineSource, file: str = "FILE") -> str:
         return broken
     if sample.is_text and not sample.whole:
         sample = sample_of(source, DEEP_BYTES)
-        if _BEGINS_JSON.match(sample.head) and _has_half_a_character(sample.head):
+        if _BEGINS_JSON.match(sample.head) and has_half_a_character(sample.head):
             return _HALF
     return strangers.below(sample, file) or strangers.table(sample)
 
@@ -359,27 +359,9 @@ def _broken(sample: Sample) -> str:
         return ""
     if is_nested_deeper(sample.head, NESTING_MAX):
         return f"is JSON, and {TOO_DEEP}: no object of Kubernetes is"
-    if any(map(_has_half_a_character, (sample.head, *sample.texts))):
+    if any(map(has_half_a_character, (sample.head, *sample.texts))):
         return _HALF
     return "has no whole JSON document: it is cut off or damaged, fetch it anew"
-
-
-def _has_half_a_character(document: bytes) -> bool:
-    r"""Whether an escaped half of a character (\ud83d alone) is all that is wrong with it."""
-    try:
-        orjson.loads(document)
-    except orjson.JSONDecodeError as error:
-        if "surrogate" in str(error):
-            return _is_whole(document)
-    return False
-
-
-def _is_whole(document: bytes) -> bool:
-    try:
-        json.loads(document)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def _is_json(document: bytes) -> bool:

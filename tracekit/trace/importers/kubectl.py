@@ -39,7 +39,7 @@ from tracekit.trace.importers.sample import SAMPLE_BYTES, Sample, unstamped, wit
 from tracekit.trace.importers.shipped import events_in, in_cells, is_event_table
 from tracekit.trace.importers.source import LineSource
 from tracekit.trace.importers.tables import rows
-from tracekit.trace.importers.values import check_values
+from tracekit.trace.importers.values import check_values, has_half_a_character
 from tracekit.trace.importers.yamls import is_yaml, yaml_documents
 
 Raw = dict[str, Any]
@@ -59,6 +59,8 @@ CUT_OBJECT = (
     "an object that ends before its status, which a server always writes: it is cut off, or the "
     "status was taken out; print it anew"
 )
+#: Upstream: RFC 8259, section 8.2. No API server writes that; what cuts a text between two does.
+HALF = "documents with half a character in a text (\\ud800 to \\udfff alone)"
 REPEATED = "objects that are in several files, taken once"
 _WITH_STATUS = frozenset({"jobs", "cronjobs", "pods"})
 
@@ -141,7 +143,8 @@ class KubectlLines:
             try:
                 document = orjson.loads(text)
             except orjson.JSONDecodeError:
-                self._result.problems[f"what is no JSON in {source.name}, left out"] += 1
+                what = HALF if has_half_a_character(text) else "what is no JSON"
+                self._result.problems[f"{what} in {source.name}, left out"] += 1
                 if number == 1:
                     self._result.problems[f"{source.name} begins with something else"] += 1
                 continue

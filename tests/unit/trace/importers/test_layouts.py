@@ -15,6 +15,7 @@ import zstandard
 
 from tracekit.base.errors import TraceFormatError
 from tracekit.trace.importers.documents import closed, documents, split
+from tracekit.trace.importers.kubectl import HALF
 from tracekit.trace.importers.run import ImportRequest, import_files
 from tracekit.trace.importers.yamls import load
 from tracekit.trace.reading.reader import TraceReader
@@ -153,6 +154,17 @@ def test_a_log_may_begin_with_other_lines(tmp_path: Path) -> None:
     (result,) = import_files(ImportRequest([str(path)], tmp_path / "trace"))
     assert states(tmp_path / "trace") == ["p-0", "p-1", "p-2"]
     assert result.problems[f"what is no JSON in {path}, left out"] == 20_000
+
+
+def test_a_line_with_half_a_character_is_counted_as_that(tmp_path: Path) -> None:
+    path = tmp_path / "pods.jsonl"
+    whole, half = (pod(n, "HERE"[: 4 * n]) for n in range(2))
+    cut = json.dumps(half).replace("HERE", "\\ud83d")
+    path.write_text(f"{json.dumps(whole)}\n{cut}\n")
+    (result,) = import_files(ImportRequest([str(path)], tmp_path / "trace"))
+    said = {what: n for what, n in result.problems.items() if "left out" in what}
+    assert said == {f"{HALF} in {path}, left out": 1}
+    assert result.shapes == {"object": 1}
 
 
 @pytest.mark.parametrize(
