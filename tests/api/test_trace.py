@@ -113,6 +113,7 @@ def test_a_wrong_time_is_one_sentence(trace) -> None:
         trace.explain("t-backoff-limit/once", at="some day")
 
 
+@pytest.mark.full
 def test_replay_as_another_version_finds_what_changed(trace) -> None:
     assert trace.replay().divergences == []
     asked = {"version": "v1.28.15", "namespace": "t-backoff-limit"}
@@ -168,6 +169,7 @@ def test_a_closed_trace_answers_again(trace_path) -> None:
     assert opened.jobs().num_rows > 10
 
 
+@pytest.mark.full
 def test_what_came_of_a_job_follows_from_its_own_rows(trace) -> None:
     jobs = report_data(trace._session())["jobs"]
     whole = {(j["namespace"], j["job"]): j["account"]["opening"] for j in jobs if j["account"]}

@@ -13,7 +13,8 @@ import pytest
 from tests.record.kills import ROOT
 from tests.support.traces import TRACES
 
-LOG = TRACES / "v1.36.3-restart" / "watch.jsonl.zst"
+LOG = TRACES / "v1.36.3-conflicts" / "watch.jsonl.zst"
+TRACE = TRACES / "incidents" / "counted-twice"
 
 
 def run(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -60,12 +61,10 @@ def test_a_mask_that_is_none_is_one_sentence(tmp_path: Path, mask: str) -> None:
 
 def test_a_file_that_is_there_keeps_its_mode(tmp_path: Path) -> None:
     """Who opened it to others did so on purpose, as with a redirection of the shell's."""
-    words = ("import", "watch", str(LOG), "-o", "trace", "--kubernetes-version", "v1.36.3")
-    assert run(tmp_path, *words).returncode == 0
     page, new = tmp_path / "page.html", tmp_path / "new.html"
     page.touch(mode=0o644)
     page.chmod(0o644)
     for target in (page, new):
-        done = run(tmp_path, "report", "trace", "-o", target.name, "--force")
+        done = run(tmp_path, "report", str(TRACE), "-o", target.name, "--force")
         assert done.returncode == 0, done.stderr
     assert [oct(stat.S_IMODE(file.stat().st_mode)) for file in (page, new)] == ["0o644", "0o600"]

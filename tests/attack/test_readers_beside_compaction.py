@@ -20,7 +20,7 @@ from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.writing.compact import Compactor
 from tracekit.trace.writing.writer import TraceWriter
 
-FLUSHES, ROWS = 24, 3
+FLUSHES, ROWS = 12, 3
 TOTAL = FLUSHES * ROWS
 
 
@@ -71,7 +71,7 @@ def test_a_reader_at_every_step_of_a_compaction(live, monkeypatch: pytest.Monkey
     assert asked(live.path) == [(TOTAL, TOTAL)]
 
 
-@pytest.mark.parametrize("step", [1, 4, 9, 20, 33])
+@pytest.mark.parametrize("step", [1, 4, 9, 17])
 def test_a_compaction_at_every_step_of_a_reader(
     live, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
@@ -91,6 +91,7 @@ def test_a_compaction_at_every_step_of_a_reader(
     with monkeypatch.context() as patch:
         patch.setattr(os, "open", opening_one)
         reader = TraceReader(live.path)
+    assert steps >= step
     assert positions(reader) == grouped(reader) == list(range(TOTAL))
     assert reader.problems == []
 

@@ -18,7 +18,8 @@ from tests.record.kills import ROOT
 VERBS = (
     ("replay", "TRACE", "--diff"),
     ("sql", "TRACE", "FROM observations", "-o", "parquet"),
-    ("report", "TRACE", "-o", "/dev/stdout", "--force"),
+    ("export", "TRACE", "--format", "jsonl", "-o", "/dev/stdout", "--force"),
+    pytest.param(("report", "TRACE", "-o", "/dev/stdout", "--force"), marks=pytest.mark.full),
     ("info", "NONE"),
     ("jobs", "--help"),
 )

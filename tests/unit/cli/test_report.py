@@ -16,7 +16,7 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TrackEvent
 from tests.sql.conftest import EMPTY, session_of, trace_path  # noqa: F401 - fixtures
 from tests.sql.test_session import HOSTILE, write_jobs
 from tests.support.pages import DATA, data_of
-from tests.support.traces import ALL
+from tests.support.traces import TRACES
 from tests.unit.cli.test_sql import run  # noqa: F401 - a fixture
 from tracekit.base.escaping import for_csv, for_terminal
 from tracekit.report.html.data import PHASES, report_data
@@ -67,7 +67,7 @@ def test_the_report_of_one_job_holds_only_that(session_of) -> None:  # noqa: F81
 
 
 def test_the_report_of_a_namespace_holds_only_that(session_of) -> None:  # noqa: F811
-    session = session_of(ALL[-1])
+    session = session_of(NAME)
     counted = session.rows("SELECT namespace, count(*) AS n FROM jobs GROUP BY 1 ORDER BY 2, 1")
     namespace, jobs = counted[-1]["namespace"], counted[-1]["n"]
     assert len(counted) > 1
@@ -115,12 +115,13 @@ def test_objects_are_flattened_by_name() -> None:
     }
 
 
-def test_the_command_does_not_overwrite(run, trace_path, tmp_path: Path) -> None:  # noqa: F811
+def test_the_command_does_not_overwrite(run, tmp_path: Path) -> None:  # noqa: F811
     target = tmp_path / "r.html"
-    assert run("report", trace_path(NAME), "-o", target)[0] == 0
-    code, _, err = run("report", trace_path(NAME), "-o", target)
+    trace = TRACES / "incidents" / "counted-twice"
+    assert run("report", trace, "-o", target)[0] == 0
+    code, _, err = run("report", trace, "-o", target)
     assert (code, "--force" in err) == (2, True)
-    assert run("report", trace_path(NAME), "nowhere/nothing", "-o", target, "--force")[0] == 2
+    assert run("report", trace, "nowhere/nothing", "-o", target, "--force")[0] == 2
 
 
 #### Exports ####

@@ -61,6 +61,7 @@ def event_of(frame):
 
 
 class TestKubectl:
+    @pytest.mark.full
     def test_a_watch_with_ts_is_as_good_as_a_record_of_it(self, tmp_path, events):
         lines = []
         for frame in events:

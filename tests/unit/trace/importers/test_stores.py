@@ -119,6 +119,7 @@ class TestEtcd:
         assert not results[0].problems
         same_as_watch(reader, watch)
 
+    @pytest.mark.full
     def test_verdicts_stand_but_for_those_that_rest_on_times(self, place, db, watch):
         reader, _ = imported(place / "judged", db)
         report, found = verdicts(reader)
@@ -126,6 +127,7 @@ class TestEtcd:
         assert found[Verdict.MATCH] >= 0.99 * verdicts(watch)[1][Verdict.MATCH]
         assert "keeps no times" in reader.header.scope["times"]
 
+    @pytest.mark.full
     def test_times_are_bounded_by_the_renewals_of_leases(self, place, db, watch):
         reader, _ = imported(place / "timed", db)
         seen = {
@@ -141,6 +143,7 @@ class TestEtcd:
                 assert row["not_before_ns"] <= at
                 assert row["recv_ns"] >= at - second
 
+    @pytest.mark.full
     def test_through_a_pipe_and_compressed(self, place, watch):
         reader, _ = imported(place / "zst", DATA / "v1.36.3-db.zst")
         same_as_watch(reader, watch)
@@ -162,6 +165,7 @@ class TestEtcd:
         with pytest.raises(TraceFormatError, match="neither of its two meta pages"):
             imported(tmp_path / "t", broken)
 
+    @pytest.mark.full
     def test_with_the_watch_each_revision_is_one_observation(self, place, db, watch):
         reader, _ = imported(place / "both", DATA / "v1.36.3-watch.jsonl.zst", others=[db])
         for stream in STREAMS:
