@@ -44,6 +44,7 @@ Advance = Callable[[int], None]
 #: lib/compress/clevels.h). The writer's own takes an eighth more CPU in all, for 7 % fewer bytes;
 #: who wants few bytes has `tracekit compact`.
 _LEVEL = 5
+KCM_LOG = "kcm-log"
 #: Lists of bundles are small and of memory a block takes five times its size.
 _MADE_BYTES = 2 * 1024 * 1024
 #: What is packed is nothing for the commands that read manifests.
@@ -165,8 +166,12 @@ def _parts(request: ImportRequest, gathering: Gathering) -> list[_Part]:
             continue
         for kind, source in gathering.files(name, forced=forced):
             parts.setdefault(kind.name, _Part(kind)).sources.append(source)
-    if len(parts) + len(traces) > 1:
-        _leave_text(parts.pop(KUBECTL_TEXT, None), gathering)
+    if not traces and parts.keys() == {KUBECTL_TEXT, KCM_LOG}:
+        why = "that a controller manager wrote, which stand beside states only,"
+        _leave(parts.pop(KCM_LOG), why, gathering)
+    if len(parts) + len(traces) > 1 and KUBECTL_TEXT in parts:
+        why = "that kubectl prints for people, of which what is beside it says more,"
+        _leave(parts.pop(KUBECTL_TEXT), why, gathering)
     collected_ns = request.looked_at_ns or gathering.facts.collected_ns
     for part in parts.values():
         for source in part.sources:
@@ -176,10 +181,9 @@ def _parts(request: ImportRequest, gathering: Gathering) -> list[_Part]:
     return sorted([*traces, *parts.values()], key=_rank)
 
 
-def _leave_text(part: _Part | None, gathering: Gathering) -> None:
-    """Leave out what kubectl printed for people where something beside it has states."""
-    why = "that kubectl prints for people, of which what is beside it says more,"
-    for source in part.sources if part is not None else ():
+def _leave(part: _Part, why: str, gathering: Gathering) -> None:
+    """Leave out files of a kind for what is beside them, or is not."""
+    for source in part.sources:
         gathering.left_out[why] += 1
         gathering.examples.setdefault(why, source.name)
 

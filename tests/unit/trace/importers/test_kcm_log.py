@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.watchlog import job
+from tests.unit.trace.importers.test_kubectl_text import DESCRIBED
 from tracekit.base.errors import TraceFormatError
 from tracekit.cli.main import main
 from tracekit.trace.importers.kcmlog import call_of, is_kcm_log, read_line
@@ -124,6 +125,17 @@ def test_alone_it_is_no_trace(tmp_path: Path) -> None:
     log.write_text(TEXT)
     with pytest.raises(TraceFormatError, match=r"import RECORD --with .*kcm\.log"):
         import_files(ImportRequest([str(log)], tmp_path / "trace"))
+
+
+def test_beside_text_for_people_alone_it_is_left_out_and_the_text_read(tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "kube-controller-manager.log").write_text(TEXT)
+    (folder / "describe.txt").write_text(DESCRIBED)
+    (result,) = import_files(ImportRequest([str(folder)], tmp_path / "trace"))
+    assert result.kind == "kubectl-text"
+    (remark,) = [each for each in result.remarks if "left out" in each]
+    assert remark.startswith("1 file that a controller manager wrote")
 
 
 @pytest.mark.full
