@@ -142,7 +142,7 @@ def split_list(
     items, kind = document.get("items"), document.get("kind")
     if items is None and "items" in document and kind is not None:
         items = []  # as `kubectl cluster-info dump` prints an empty list
-    if kind is None and "kind" not in document and "apiVersion" not in document:
+    if kind is None and "kind" not in document:
         kind, unnamed = "List", None  # of whoever took items out of one; those name their kinds
     if not isinstance(items, list) or not isinstance(kind, str) or not kind.endswith("List"):
         return None

@@ -52,6 +52,10 @@ MANIFESTS = (
     "objects that lack what a server sets (uid, resourceVersion, creationTimestamp, status): they "
     "are manifests, which say what should be and not what was, left out"
 )
+NAMELESS_EVENTS = (
+    "Events without uid, resourceVersion and creationTimestamp, by which one is told from "
+    "another: somebody took them out, left out"
+)
 #: kubectl prints the kind of a list behind its items.
 CUT_LIST = "a list that ends before it names its kind: it is cut off, fetch it anew"
 #: Of 36,767 Jobs, CronJobs and pods of 1.14 to 1.37 each has a status, if only an empty one.
@@ -158,9 +162,10 @@ class KubectlLines:
             self._result.problems[f"{source.name} {what}, left out"] += 1
 
         for document in yaml_documents(source, broken):
-            if _is_cut(document):
+            cut = _cut(document)
+            if cut:
                 self._result.shapes["object"] += 1
-                self._result.problems[CUT_OBJECT] += 1
+                self._result.problems[cut] += 1
             else:
                 yield from self._document(document, stamps)
 
@@ -197,7 +202,10 @@ class KubectlLines:
             yield from self._state(document, "", stamps)
         elif "kind" in document:
             yield from self._list(document, lists[0], stamps)
-        else:  # somebody has picked its items out of another
+        else:  # somebody has picked its items out of another, or left its kind out
+            if not document["items"]:
+                self._result.shapes["list"] += 1
+                self._result.problems["empty lists that do not say of what, left out"] += 1
             for item in filter(lambda item: isinstance(item, dict), document["items"]):
                 self._result.shapes["object"] += 1
                 yield from self._state(item, "", stamps)
@@ -261,6 +269,9 @@ class KubectlLines:
         meta = obj.get("metadata")
         lacks = [n for n in _OF_SERVER if not isinstance(meta, dict) or not meta.get(n)]
         if len(lacks) == len(_OF_SERVER) and not _has_value(obj.get("status")):
+            if stream == "events":  # which nobody writes by hand
+                self._result.problems[NAMELESS_EVENTS] += 1
+                return True
             self._result.problems[MANIFESTS] += 1
             self._result.shapes[f"manifest in {stream}"] += 1
             return True
@@ -303,9 +314,6 @@ class KubectlLines:
             yield from listed(stream, (text for text, _ in found), None, at_ns, scope)
 
     def _state(self, obj: Raw, kind: str, stamps: Stamps) -> Iterator[bytes]:
-        if "kind" not in obj and "apiVersion" in obj and isinstance(obj.get("items"), list):
-            self._result.problems[CUT_LIST] += 1
-            return
         stream = stream_of(obj) if "kind" in obj else self._unnamed
         if stream is None and (refusal := refusal_in(obj)) is not None:
             self._result.refusals.append(refusal)
@@ -368,12 +376,15 @@ class KubectlLines:
         return self._latest_ns
 
 
-def _is_cut(document: Raw) -> bool:
-    """Whether an object that stands alone as YAML, which can be cut anywhere, lacks its end."""
+def _cut(document: Raw) -> str:
+    """What is said of a document of YAML, which can be cut anywhere, that lacks its end."""
+    if "kind" not in document and isinstance(document.get("items"), list):
+        return CUT_LIST
     meta = document.get("metadata")
     is_of_server = isinstance(meta, dict) and any(meta.get(name) for name in _OF_SERVER)
     is_whole = isinstance(document.get("status"), dict)
-    return stream_of(document) in _WITH_STATUS and is_of_server and not is_whole
+    is_cut = stream_of(document) in _WITH_STATUS and is_of_server and not is_whole
+    return CUT_OBJECT if is_cut else ""
 
 
 def _only_document(source: LineSource) -> Raw | None:

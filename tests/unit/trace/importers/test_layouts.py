@@ -156,6 +156,21 @@ def test_a_log_may_begin_with_other_lines(tmp_path: Path) -> None:
     assert result.problems[f"what is no JSON in {path}, left out"] == 20_000
 
 
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("more", [{}, {"apiVersion": "v1"}])
+def test_a_list_of_which_somebody_left_the_kind_out_is_not_cut_off(
+    tmp_path: Path, more: dict, indent: int | None
+) -> None:
+    """JSON that is whole as such has all that it had."""
+    path = tmp_path / "list.json"
+    path.write_text(json.dumps({**more, "items": [pod(n) for n in range(3)]}, indent=indent))
+    (result,) = import_files(ImportRequest([str(path)], tmp_path / "trace"))
+    assert not any("left out" in problem for problem in result.problems)
+    table = TraceReader(tmp_path / "trace").table(("type", "name"))
+    names = [row["name"] for row in table.to_pylist() if row["type"] == "LIST"]
+    assert names == [pod(n)["metadata"]["name"] for n in range(3)]
+
+
 def test_a_line_with_half_a_character_is_counted_as_that(tmp_path: Path) -> None:
     path = tmp_path / "pods.jsonl"
     whole, half = (pod(n, "HERE"[: 4 * n]) for n in range(2))

@@ -113,6 +113,13 @@ def test_what_has_a_status_is_of_a_server_whatever_was_taken_out(
     assert sorted(rows) == sorted(("LIST", each["metadata"]["name"]) for each in objects)
 
 
+def test_an_event_is_no_manifest(tmp_path: Path) -> None:
+    event = {**obj("Event", "a"), "reason": "Created", "lastTimestamp": "2026-03-01T10:00:00Z"}
+    name = written(tmp_path / "a.yaml", event)
+    with pytest.raises(TraceFormatError, match="Events without uid, resourceVersion and"):
+        import_files(ImportRequest([name], tmp_path / "trace"))
+
+
 @pytest.mark.parametrize("status", [{}, {"active": []}, {"conditions": None, "a": {"b": ""}}])
 def test_a_status_that_says_nothing_is_a_manifests(status: Any, tmp_path: Path) -> None:
     name = written(tmp_path / "a.yaml", {**obj("CronJob", "a"), "status": status})
