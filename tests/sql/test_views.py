@@ -82,6 +82,14 @@ def test_a_query_makes_the_views_that_it_names(query: str, all_of_them: bool) ->
     assert (len(parts_for(query)) > 20) == all_of_them
 
 
+def test_a_stream_in_a_query_of_our_own_is_no_view() -> None:
+    """In one of a user it may be: what he asks is not taken apart."""
+    query = "SELECT conditions FROM internal._states WHERE stream IN ('jobs', 'cronjobs')"
+    assert parts_for(query, is_own=True) == ("_states",)
+    assert {"jobs", "cronjobs"} < set(parts_for(query))
+    assert "jobs" in parts_for("FROM query_table('jobs')")
+
+
 @pytest.mark.parametrize("view", views(), ids=lambda v: v.name)
 def test_a_view_takes_what_is_made_for_it(view: View) -> None:
     """Where none of the others was asked for before."""

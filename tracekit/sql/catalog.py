@@ -58,8 +58,8 @@ _MACRO_DOC = re.compile(r"^--- (?P<call>(?P<name>\w+)\([^)]*\)): (?P<text>.*)$",
 
 _MACRO = re.compile(r"^CREATE MACRO (?P<name>\w+)\(", re.MULTILINE)
 _NAMED = re.compile(r"\w+")
-#: What one of ours takes; others write as they like.
-_TAKEN = re.compile(r"\b(?:FROM|JOIN) (?:internal\.)?(\w+)")
+#: What a query or view of ours takes; others write as they like.
+_TAKEN = re.compile(r"\b(?:FROM|JOIN)\s+(?:internal\.)?(\w+)")
 #: A query with one of these may ask for what there is; DESC does only where a query can begin.
 _CATALOG_WORDS = re.compile(
     r"\b(show|describe|summarize|pragma\w*|information_schema|duckdb_\w+|sqlite_master)\b"
@@ -153,16 +153,17 @@ def _disrupter() -> str:
     return f"CREATE MACRO disrupter(reason) AS (CASE reason {cases} END);"
 
 
-def parts_for(query: str) -> tuple[str, ...]:
+def parts_for(query: str, *, is_own: bool = False) -> tuple[str, ...]:
     """The views and macros that a query takes, those below them first.
 
     All of them where it may ask what there is. Making them binds each view anew in every one
-    above it, and most queries name one or two.
+    above it, and most queries name one or two. Of what a user writes any word may be one; our own
+    queries have columns and streams that are called like views, and take what stands behind FROM.
     """
     if _CATALOG_WORDS.search(query):
         return tuple(_definitions())
     wanted: set[str] = set()
-    ahead = _NAMED.findall(query)
+    ahead = (_TAKEN if is_own else _NAMED).findall(query)
     while ahead:
         name = ahead.pop().lower()
         if name in _definitions() and name not in wanted:

@@ -222,7 +222,7 @@ class Session:
 
     def each_row(self, query: str, **values: Any) -> Iterator[dict[str, Any]]:
         """The same, some of them in memory at a time."""
-        self._make_parts(query)
+        self._make_parts(query, is_own=True)
         cursor = self.connection.cursor()
         self._register_kept(cursor)
         cursor.execute(query, values)
@@ -233,7 +233,7 @@ class Session:
 
     def columns(self, query: str, **values: Any) -> pa.Table:
         """The rows of one of our own queries in columns, which nothing makes Python's."""
-        self._make_parts(query)
+        self._make_parts(query, is_own=True)
         cursor = self.connection.cursor()
         self._register_kept(cursor)
         return cursor.sql(query, params=values or None).to_arrow_table()
@@ -496,10 +496,10 @@ class Session:
         ]
         return " UNION ALL ".join(reported)
 
-    def _make_parts(self, query: str) -> None:
+    def _make_parts(self, query: str, *, is_own: bool = False) -> None:
         """Make the views and macros that the query takes, if they are not there yet."""
         self._make_tables(query)
-        for part in parts_for(query):
+        for part in parts_for(query, is_own=is_own):
             if part not in self._made:
                 self._make_tables(definition(part))
                 self._make_part(part)
