@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import stat
+import tempfile
 import threading
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -267,6 +270,26 @@ def test_a_bucket_under_dask_with_a_worker_killed_and_a_store_that_fails(
             found = run(capsys, *asked, "--scheduler", "tcp://held", "--parts", "s3://fleet/parts")
         assert found == expected
         assert {path for method, path, _ in answers if method in ("PUT", "POST")} == {made[0]}
+
+
+@pytest.mark.full
+def test_workers_put_nothing_into_a_folder_that_others_may_have_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What they put aside is pickled: who may change it has code run."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    theirs = tmp_path / "dask-scratch-space"
+    theirs.mkdir(mode=0o777)
+    with Cluster("local", 1) as cluster:
+        (place,) = cluster._client.run(_local_directory).values()
+        (ours,) = tmp_path.glob("tracekit-dask-*")
+        assert Path(place).is_relative_to(ours)
+        assert stat.S_IMODE(ours.stat().st_mode) == 0o700
+    assert list(tmp_path.rglob("*")) == [theirs]
+
+
+def _local_directory(dask_worker: Any) -> str:
+    return str(dask_worker.local_directory)
 
 
 class _Held:

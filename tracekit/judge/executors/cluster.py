@@ -8,6 +8,7 @@ doing; a task that kills one worker after the other is divided (`tasks.py`).
 from __future__ import annotations
 
 import logging
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -53,9 +54,14 @@ class Cluster:
         self.shares_disk = address == LOCAL
         self._address = address
         self._cluster: Any = None
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
         if address == LOCAL:
             import dask.config  # noqa: PLC0415 - as above
 
+            # What workers put aside is pickled: Dask's own folder below TMPDIR may be anybody's.
+            self._folder = tempfile.TemporaryDirectory(
+                prefix="tracekit-dask-", ignore_cleanup_errors=True
+            )
             settings = {
                 # A task whose worker died is divided at once, or tried again alone (`run`).
                 "distributed.scheduler.allowed-failures": 0,
@@ -65,6 +71,7 @@ class Cluster:
                 "distributed.admin.tick.interval": "1s",
                 "distributed.admin.system-monitor.interval": "10s",
                 "distributed.worker.memory.monitor-interval": "1s",
+                "temporary-directory": self._folder.name,
                 # Dask has its workers give each freed block back; they take it again at once.
                 "distributed.nanny.pre-spawn-environ": {"OMP_NUM_THREADS": 1, SAFE_PATH: 1},
             }
@@ -74,6 +81,7 @@ class Cluster:
                     threads_per_worker=1,
                     host="127.0.0.1",
                     dashboard_address=None,
+                    local_directory=self._folder.name,
                     silence_logs=logging.CRITICAL,
                 )
         # Made in two steps, so that one that failed to begin can be told that it is over: else it
@@ -127,6 +135,8 @@ class Cluster:
     def _end(self) -> None:
         if self._cluster is not None:
             self._cluster.close()
+        if self._folder is not None:
+            self._folder.cleanup()
 
     def begin(self, ready: Callable[[], object]) -> None:
         """Have all workers import what their work needs."""
