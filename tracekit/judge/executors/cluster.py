@@ -56,34 +56,11 @@ class Cluster:
         self._cluster: Any = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         if address == LOCAL:
-            import dask.config  # noqa: PLC0415 - as above
-
             # What workers put aside is pickled: Dask's own folder below TMPDIR may be anybody's.
             self._folder = tempfile.TemporaryDirectory(
                 prefix="tracekit-dask-", ignore_cleanup_errors=True
             )
-            settings = {
-                # A task whose worker died is divided at once, or tried again alone (`run`).
-                "distributed.scheduler.allowed-failures": 0,
-                # A sampling profiler in each worker that nobody looks at, and what looks after
-                # each process: as often as by default it takes a tenth of what tasks take.
-                "distributed.worker.profile.enabled": False,
-                "distributed.admin.tick.interval": "1s",
-                "distributed.admin.system-monitor.interval": "10s",
-                "distributed.worker.memory.monitor-interval": "1s",
-                "temporary-directory": self._folder.name,
-                # Dask has its workers give each freed block back; they take it again at once.
-                "distributed.nanny.pre-spawn-environ": {"OMP_NUM_THREADS": 1, SAFE_PATH: 1},
-            }
-            with safe_search_path(), dask.config.set(settings):
-                self._cluster = distributed.LocalCluster(
-                    n_workers=workers,
-                    threads_per_worker=1,
-                    host="127.0.0.1",
-                    dashboard_address=None,
-                    local_directory=self._folder.name,
-                    silence_logs=logging.CRITICAL,
-                )
+            self._cluster = _workers_here(workers, self._folder.name)
         # Made in two steps, so that one that failed to begin can be told that it is over: else it
         # waits half a minute for its scheduler when it is forgotten, and prints a traceback.
         self._client: Client = distributed.Client.__new__(distributed.Client)
@@ -211,6 +188,35 @@ def do(work: Work[T, R], task: T) -> R:
     """Do a task on a worker."""
     with _one_at_a_time:
         return work.do(task)
+
+
+def _workers_here(workers: int, folder: str) -> Any:
+    """So many workers on this machine; what they put aside lies in the folder."""
+    import dask.config  # noqa: PLC0415 - an extra, and slow to import
+    import distributed  # noqa: PLC0415 - as above
+
+    settings = {
+        # A task whose worker died is divided at once, or tried again alone (`run`).
+        "distributed.scheduler.allowed-failures": 0,
+        # A sampling profiler in each worker that nobody looks at, and what looks after
+        # each process: as often as by default it takes a tenth of what tasks take.
+        "distributed.worker.profile.enabled": False,
+        "distributed.admin.tick.interval": "1s",
+        "distributed.admin.system-monitor.interval": "10s",
+        "distributed.worker.memory.monitor-interval": "1s",
+        "temporary-directory": folder,
+        # Dask has its workers give each freed block back; they take it again at once.
+        "distributed.nanny.pre-spawn-environ": {"OMP_NUM_THREADS": 1, SAFE_PATH: 1},
+    }
+    with safe_search_path(), dask.config.set(settings):
+        return distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address=None,
+            local_directory=folder,
+            silence_logs=logging.CRITICAL,
+        )
 
 
 def check_worker(
