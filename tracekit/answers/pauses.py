@@ -12,6 +12,13 @@ from tracekit.base.kube.leases import (
     CONTROLLER_MANAGER_LEASE_NAMESPACE,
     LEASE_DURATION_NS,
 )
+from tracekit.base.kube.timestamps import NS_PER_S
+
+#: A Lease that was not renewed for so long before a look that nothing else dates: what was printed
+#: in several commands is as old as the first of them, and its time that of the last. A choice.
+_UNDATED_NS = 300 * NS_PER_S
+#: The same, where another Lease of that look was renewed later: two clocks may differ. A choice.
+_DATED_NS = 60 * NS_PER_S
 
 
 class _Renewal(Protocol):
@@ -30,6 +37,8 @@ class Pause(Struct, frozen=True):
     from_ns: int
     until_ns: int
     what: str
+    #: It had not ended when the look was that shows it.
+    lasts: bool = False
 
     @property
     def seconds(self) -> float:
@@ -68,6 +77,10 @@ def pauses_of(
                 from_ns = min(before.at_ns, before.row["renew_ns"] or before.at_ns)
                 found.append(Pause(from_ns, state.at_ns, what))
             before = state
+        unheld = _at_a_look(leases, states)
+        if unheld is not None:
+            found.append(unheld)
+            continue
         # Its last word, where a watch showed renewals at all and went on.
         watched = any(state.row["type"] == "MODIFIED" for state in states)
         if before is None or not watched or any(gap.stream == "leases" for gap in gaps):
@@ -76,3 +89,29 @@ def pauses_of(
             what = f"{before.row['holder']} did not renew it any more"
             found.append(Pause(before.at_ns, end_ns, what))
     return found
+
+
+def _at_a_look(
+    leases: Mapping[tuple[str, str, str], Sequence[_Renewal]], states: Sequence[_Renewal]
+) -> Pause | None:
+    """The time since its last renewal, where a look alone tells of the Lease and shows it old.
+
+    Another Lease of the control plane that was renewed later dates the look better than the time
+    of a file that may be a copy.
+    """
+    last = states[-1]
+    renew_ns = last.row["renew_ns"]
+    if not renew_ns or any(state.row["type"] != "LIST" for state in states):
+        return None
+    others = [
+        other[-1].row["renew_ns"]
+        for key, other in leases.items()
+        if key[0] == CONTROLLER_MANAGER_LEASE_NAMESPACE and other is not states
+    ]
+    dated_ns = max((at_ns for at_ns in others if at_ns), default=None)
+    until_ns = last.at_ns if dated_ns is None else min(last.at_ns, dated_ns)
+    if until_ns - renew_ns <= (_UNDATED_NS if dated_ns is None else _DATED_NS):
+        return None
+    holder = last.row["holder"]
+    what = f"{holder} held it last" if holder else "it was given up, and nobody took it"
+    return Pause(renew_ns, until_ns, what, lasts=True)

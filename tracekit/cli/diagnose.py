@@ -21,7 +21,7 @@ from tracekit.base.escaping import for_json
 from tracekit.cli.baselines import baseline_option, read_baseline, tell_unused
 from tracekit.cli.completion import complete_trace
 from tracekit.cli.messages import say, waiting
-from tracekit.cli.snapshot_input import as_trace, look_option
+from tracekit.cli.snapshot_input import as_one_trace, look_option
 from tracekit.cli.sql import tell_problems
 from tracekit.cli.trace_options import (
     asked_rules,
@@ -53,7 +53,9 @@ def _list_rules(ctx: click.Context, param: click.Parameter, value: bool) -> None
 
 
 @click.command()
-@click.argument("trace", metavar="TRACE", shell_complete=complete_trace)
+@click.argument(
+    "traces", metavar="TRACE|FILE…", nargs=-1, required=True, shell_complete=complete_trace
+)
 @look_option
 @range_options
 @namespace_option
@@ -86,12 +88,13 @@ def _list_rules(ctx: click.Context, param: click.Parameter, value: bool) -> None
     show_default=True,
     help="How to print.",
 )
-def diagnose(trace: str, *, fail_on: str | None, output: str, **options: Any) -> int:
+def diagnose(traces: tuple[str, ...], *, fail_on: str | None, output: str, **options: Any) -> int:
     """Say what went wrong in TRACE, worst first.
 
     TRACE may be a file of what `kubectl get` printed, or any other that `tracekit import` reads,
     and - is standard input: `kubectl get cronjobs,jobs,pods,events -A -o yaml | tracekit diagnose
-    -`. What it says is as of the look; nothing is left on disk.
+    -`. Several files are read together, as of one cluster. What it says is as of the look; nothing
+    is left on disk.
 
     Each finding has a stable id, says which objects it is about, in one sentence what happened,
     from what that is known and what to do, and names the upstream thread where there is one. TK1xx
@@ -101,7 +104,8 @@ def diagnose(trace: str, *, fail_on: str | None, output: str, **options: Any) ->
     Times like -10m, and --since, count back from the end of the trace.
     """
     rules = asked_rules(options)
-    place = as_trace(trace, version=parse_version(options["kubernetes_version"]))
+    place = as_one_trace(traces, version=parse_version(options["kubernetes_version"]))
+    trace = " ".join(traces)
     session = Session([place], rules=rules)
     if len(session.sources) > 1:
         raise UsageError(f"{trace} names {len(session.sources)} traces: diagnose one at a time")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
@@ -53,7 +53,7 @@ def as_trace(word: str, *, at: str | None = None, version: str | None = None) ->
         TemporaryDirectory(prefix="tracekit-", ignore_cleanup_errors=True)
     )
     name = Path(word).name.partition(".")[0] if word != _STDIN else ""
-    return str(_imported(word, Path(folder) / (name or "look"), at, version))
+    return str(_imported([word], Path(folder) / (name or "look"), at, version))
 
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -81,6 +81,28 @@ def look_option(command: _Command) -> _Command:
     )(command)
 
 
+def as_one_trace(words: Sequence[str], *, version: str | None = None) -> str:
+    """The place of a trace of several files, read together as `tracekit import` does.
+
+    Raises:
+        UsageError: One is a trace already, or no file, or is standard input.
+        TraceFormatError: The files are of no kind that can be imported.
+    """
+    if len(words) == 1:
+        return as_trace(words[0], version=version)
+    for word in words:
+        if word == _STDIN or not is_imported(word):
+            raise UsageError(
+                f"{word} is no file that can be read together with others: name one trace, or "
+                "only files of what `kubectl get` printed or `tracekit import` reads"
+            )
+    folder = click.get_current_context().with_resource(
+        TemporaryDirectory(prefix="tracekit-", ignore_cleanup_errors=True)
+    )
+    at = click.get_current_context().meta.get(_AT)
+    return str(_imported(words, Path(folder) / "looks", at, version))
+
+
 def is_imported(word: str) -> bool:
     """Whether `as_trace` imports that: standard input, or a file that is no part of a trace."""
     if word == _STDIN:
@@ -96,12 +118,12 @@ def _is_of_a_trace(file: Path) -> bool:
     return (file.parent / HEADER_NAME).is_file()
 
 
-def _imported(word: str, target: Path, at: str | None, version: str | None) -> Path:
+def _imported(words: Sequence[str], target: Path, at: str | None, version: str | None) -> Path:
     from tracekit.trace.importers.run import ImportRequest, import_files  # noqa: PLC0415 - slow
 
-    at_ns, why = _looked_at(word, at)
+    at_ns, why = _looked_at(words, at)
     header = TraceHeader(kubernetes_version=version)
-    results = import_files(ImportRequest([word], target, header, looked_at_ns=at_ns))
+    results = import_files(ImportRequest(words, target, header, looked_at_ns=at_ns))
     printed = tell_all((problem for result in results for problem in result.problems), set())
     if any(result.times for result in results):
         newest_ns = max((result.newest_ns or 0 for result in results), default=0)
@@ -109,14 +131,14 @@ def _imported(word: str, target: Path, at: str | None, version: str | None) -> P
     return target
 
 
-def _looked_at(word: str, at: str | None) -> tuple[int, str]:
+def _looked_at(words: Sequence[str], at: str | None) -> tuple[int, str]:
     """When the look was, and what is said of a time that nobody named."""
     now_ns = time.time_ns()
     if at is not None:
         return looked_ns(at, now_ns), ""
-    if word == _STDIN:
+    if words[0] == _STDIN:
         return now_ns, ", now: say --at if it was printed before"
-    written_ns = Path(word).stat().st_mtime_ns
+    written_ns = max(Path(word).stat().st_mtime_ns for word in words)
     return written_ns, _WRITTEN
 
 

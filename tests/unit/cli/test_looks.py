@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.sql.conftest import trace_path  # noqa: F401 - a fixture
 from tests.support.traces import ROOT
@@ -131,3 +132,63 @@ def test_a_watch_whose_rows_have_one_time_is_no_look(run, tmp_path: Path) -> Non
     shown = " ".join(run("info", trace)[1].split())
     assert "watched, of which all rows have one time" in shown
     assert "look, not watched" not in shown
+
+
+def test_several_files_are_read_together(run, tmp_path: Path) -> None:  # noqa: F811
+    items = yaml.safe_load(FILE.read_text())["items"]
+    files = []
+    for kind in ("Job", "Pod"):
+        files.append(tmp_path / f"{kind}.json")
+        mine = [item for item in items if item["kind"] == kind]
+        files[-1].write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": mine}))
+    code, together, _ = run("diagnose", *map(str, files), "--at", AT)
+    assert code == 0
+    assert "TK430  Job train/epoch-7: makes no new pod" in together
+    code, alone, _ = run("diagnose", str(files[0]), "--at", AT)
+    assert code == 0
+    assert "TK430" not in alone
+
+
+def test_several_are_files_each(run, tmp_path: Path) -> None:  # noqa: F811
+    code, _, err = run("diagnose", str(FILE), str(tmp_path))
+    assert code == 2
+    assert "no file that can be read together with others" in err
+
+
+def _lease(name: str, renewed: str) -> dict[str, object]:
+    return {
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": name, "namespace": "kube-system", "uid": name, "resourceVersion": "9",
+                     "creationTimestamp": "2025-05-20T01:00:00Z"},
+        "spec": {"holderIdentity": "cp-1_x", "leaseDurationSeconds": 15,
+                 "renewTime": f"2025-05-20T{renewed}.000000Z"},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("renewed", "scheduler", "said"),
+    [
+        ("08:50:00", None, True),
+        ("09:27:00", None, False),  # what was gathered in minutes is no sign
+        ("09:27:00", "09:29:58", True),  # but a Lease of the same look that was renewed is
+        ("08:50:00", "08:50:02", False),  # the file is a copy: all in it is as old
+    ],
+)
+def test_a_lease_that_nobody_renews(
+    run,  # noqa: F811
+    tmp_path: Path,
+    renewed: str,
+    scheduler: str | None,
+    said: bool,
+) -> None:
+    leases = [_lease("kube-controller-manager", renewed)]
+    leases += [_lease("kube-scheduler", scheduler)] if scheduler else []
+    file = tmp_path / "leases.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": leases}))
+    code, out, _ = run("diagnose", str(file), "--at", AT)
+    assert code == 0
+    assert ("WARNING TK208" in out) is said
+    assert ("nobody leads: it was last renewed" in " ".join(out.split())) is said
+    assert ("since 2025-05-20 08:50:00Z (as of" in " ".join(out.split())) is (
+        said and scheduler is None
+    )

@@ -19,12 +19,20 @@ from tracekit.base.spans import Timed
 LEADER = Rule(
     "TK208", "a time without a leader", Severity.WARNING,
     "The Lease kube-system/kube-controller-manager changed hands; the pause reaches from the last "
-    "renewal to the first sign of the next holder. What it cost: ticks due in it that were missed, "
-    "Jobs that waited in it. Without such a cost it is only info.",
+    "renewal to the first sign of the next holder; where a look alone shows the Lease, to that "
+    "look, if it was not renewed for 5 minutes, or for 1 minute before another Lease of "
+    "kube-system was. What it cost: ticks due in it that were missed, "
+    "Jobs that waited in it. Without such a cost it is only info, unless it lasts.",
     "None known.",
     "Find out why the leader went away; a shorter --leader-elect-lease-duration shortens pauses.",
     rank=40,
 )  # fmt: skip
+#: What to do where nobody leads as of the look.
+_LASTS = (
+    "See whether kube-controller-manager runs, and why it cannot renew its Lease: kubectl -n "
+    "kube-system get pods -l component=kube-controller-manager. Until one leads, no Job or CronJob "
+    "is looked at."
+)
 #: So many of the Jobs that waited are named as evidence.
 _NAMED = 50
 
@@ -86,15 +94,20 @@ def _leaderless(pause: Pause, cost: _Costs) -> Case:
         (cost.waited, "Job", "kept waiting"),
     )
     costs = [f"{counted(found, noun)} {how}" for found, noun, how in counts if found]
+    long = span(pause.until_ns - pause.from_ns)
+    claim, from_to = f"nobody led for {long}", f"{clock(pause.from_ns)} to {clock(pause.until_ns)}"
+    if pause.lasts:
+        claim = f"nobody leads: it was last renewed {long} before the look"
+        from_to = f"since {clock(pause.from_ns)} (as of {clock(pause.until_ns)})"
     return Case(
         LEADER,
         Target("Lease", CONTROLLER_MANAGER_LEASE_NAMESPACE, CONTROLLER_MANAGER_LEASE),
-        f"nobody led for {span(pause.until_ns - pause.from_ns)}"
-        + (f": {', '.join(costs)}" if costs else ", at no cost that shows"),
+        claim + _cost_words(costs, pause),
         pause.from_ns,
         pause.until_ns,
-        f"{clock(pause.from_ns)} to {clock(pause.until_ns)}: {pause.what}",
-        severity=None if costs else Severity.INFO,
+        f"{from_to}: {pause.what}",
+        severity=None if costs or pause.lasts else Severity.INFO,
+        todo=_LASTS if pause.lasts else None,
         evidence={
             "seconds": round(pause.seconds, 3),
             "ticks_missed": cost.missed,
@@ -105,6 +118,12 @@ def _leaderless(pause: Pause, cost: _Costs) -> Case:
         # What it made miss or overrun has findings of its own, which stand beneath.
         harm=Harm(late=cost.waited),
     )
+
+
+def _cost_words(costs: list[str], pause: Pause) -> str:
+    if costs:
+        return f": {', '.join(costs)}"
+    return "" if pause.lasts else ", at no cost that shows"
 
 
 def _deadline_in(job: Job, pause: Pause) -> bool:
