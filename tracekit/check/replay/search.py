@@ -466,10 +466,12 @@ class KeyWalker(Backtracking[State, Entry]):
         problems = found.problems if isinstance(found, Explanation) else ()
         asked = [problem.write for problem in problems if problem.write is not None]
         asked = [write for write in asked if write is not first]
+        others = {problem.write for problem in problems if problem.verdict == "different"}
+        rules = self.facts.rules
         unattributed = [
             WriteWithoutSync(WithoutSync.UNKNOWABLE, write, why, Reason.NOT_RECORDED)
             for write in (first, *asked)
-            if (why := unsigned(self.history, write, self.facts.rules)) is not None
+            if (why := unsigned(self.history, write, rules, another_due=write in others))
         ]
         if problems and all(problem.verdict == "extra" for problem in problems):
             return unattributed if {unsynced.write for unsynced in unattributed} >= {*asked} else []

@@ -15,6 +15,9 @@ from tracekit.base.kube.views import JobStatus, JobView, PodView
 from tracekit.check.replay.history import History, Manager, Revision, Write, WriteKind
 from tracekit.versions.job import JobRules
 
+#: What a sync counts anew, whatever the status says that it read: with the rest it goes on.
+COUNTED_ANEW = frozenset({"active", "ready", "terminating"})
+
 #: What of a pod ties it to its Job: a patch of these alone changes nothing else.
 TIES = {
     WriteKind.FINALIZER_REMOVAL: "a finalizer",
@@ -22,15 +25,19 @@ TIES = {
 }
 
 
-def unsigned(history: History, write: Write, rules: JobRules) -> str | None:
+def unsigned(
+    history: History, write: Write, rules: JobRules, *, another_due: bool = False
+) -> str | None:
     """Why a write that no sync explains may be anybody's; None if it must be the controller's.
 
-    What its absence leads to is asked of the syncs that follow.
+    `another_due`: a sync writes something else in its place. What its absence leads to is asked of
+    the syncs that follow.
     """
     if write.actor is not None:
         return None
     if write.kind is WriteKind.STATUS_UPDATE and write.job is not None:
-        return _status(write.job) or _without_managed_fields(history, write.job, rules)
+        said = _status(write.job) or _without_managed_fields(history, write.job, rules)
+        return said or (None if another_due else _counted_anew(write.job, rules))
     what = TIES.get(write.kind)
     if what is None or write.pod is None or not _loses_a_tie(write.pod):
         return None
@@ -114,9 +121,29 @@ def _without_managed_fields(
     have managedFields: kubectl and many recorders leave them out.
     """
     before = revision.previous
-    if before is None or rules.overwrites_status or revision.evidence.managers():
+    if before is None or not _nobody_signs(revision, rules):
         return None
     return _of_one_that_was_over(before) or _taken_back(history, before, revision)
+
+
+def _nobody_signs(revision: Revision[JobView], rules: JobRules) -> bool:
+    """Whether the record leaves out what its API server keeps of who wrote a status."""
+    return not rules.overwrites_status and not revision.evidence.managers()
+
+
+def _counted_anew(revision: Revision[JobView], rules: JobRules) -> str | None:
+    """A status of which only such counts change, where no sync writes one.
+
+    What the next sync counts may be something else by then. Had the controller not put it right, a
+    write is missing.
+    """
+    changed = _differing(revision)
+    if not changed or not changed <= COUNTED_ANEW or not _nobody_signs(revision, rules):
+        return None
+    return (
+        "no cut makes a sync write a status here, each sync takes these counts anew, and the "
+        "record holds no managedFields, which would tell who did: a user, perhaps"
+    )
 
 
 def _of_one_that_was_over(before: Revision[JobView]) -> str | None:
