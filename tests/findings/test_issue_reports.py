@@ -10,6 +10,7 @@ import pytest
 
 from tests.findings.test_public_reports import (
     LOOK,
+    PROXY,
     RUNNING,
     Asked,
     Object,
@@ -111,6 +112,21 @@ ASKED = {
         (complete(), pod("Succeeded", DONE, meta={
             "deletionTimestamp": at("09:11"), "finalizers": ["example.com/lock"]})),
         ("INFO TK449", "It goes when example.com/lock is taken off"), ("--force",)),
+    "kubernetes#116042": Asked(
+        (complete(), pod("Succeeded", container("main", ended(0, "OOMKilled")), meta=FREE)),
+        ("INFO TK453", "is Complete though container main was killed for its memory",
+         "ended with exit code 0", "no failure of the Job"), ("TK402",)),
+    "killed and restarted, and Complete": Asked(
+        (complete(), pod("Succeeded", container("main", ended(0, "Completed"), 2,
+                                                ended(137, "OOMKilled")), meta=FREE)),
+        ("INFO TK453", "main was restarted (2 restarts)"), ("exit code",)),
+    "a sidecar that is killed": Asked(
+        (job(), pod("Running", container("main", RUNNING),
+                    container("proxy", RUNNING, 1, ended(137, "OOMKilled")), spec=PROXY)),
+        ("INFO TK453", "goes on though container proxy"), ("TK402",)),
+    "a container that was restarted for another reason": Asked(
+        (complete(), pod("Succeeded", container("main", ended(0, "Completed"), 1, ended(1)),
+                         meta=FREE)), (), ("TK453",)),
     "kubernetes#71772": Asked(
         (job(name="other", uid="j-7"), pod("Succeeded", DONE, meta=FREE)),
         ("INFO TK423", "work-a: is still there, and its Job is gone", "Job work, is not among",

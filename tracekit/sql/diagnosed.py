@@ -147,7 +147,8 @@ WITH ends AS (SELECT uid, max(_order) AS last FROM internal._states WHERE stream
               GROUP BY uid)
 SELECT s.seq FROM internal._states AS s JOIN ends ON s.uid = ends.uid AND s._order = last
 WHERE s.stream = 'pods'
-  AND (s.phase = 'Failed' OR (s.type <> 'DELETED' AND s.phase NOT IN ('Succeeded', 'Failed')))
+  AND (s.phase = 'Failed' OR (s.type <> 'DELETED' AND s.phase NOT IN ('Succeeded', 'Failed'))
+       OR (s.phase = 'Succeeded' AND s.restarts > 0))
 """
 _NOTED = r"""
 SELECT uid, raw FROM internal._states

@@ -16,6 +16,7 @@ from tracekit.answers.findings.costliest import COSTLY, Costliest
 from tracekit.answers.findings.cut_short import CUT_SHORT, cut_short
 from tracekit.answers.findings.deletions import HELD_NS, held, invalid_owner
 from tracekit.answers.findings.deletions import RULES as DELETION_RULES
+from tracekit.answers.findings.killed_beside import KILLED_BESIDE, killed_beside
 from tracekit.answers.findings.left_running import LEFT_RUNNING, left_running
 from tracekit.answers.findings.one_cause import by_index
 from tracekit.answers.findings.overruns import OVERRUN, TTL_LATE, overrun, ttl_overrun
@@ -94,7 +95,7 @@ RECREATED = Rule(
 RULES = (
     *job_failures.RULES, *DELETION_RULES, NOT_BEGUN, UNCOUNTED, SUSPENDED, WAITING, COSTLY,
     INDEX_FAILS, OUTLIVED, OVERRUN, TTL_LATE, RECREATED, VANISHED, CUT_SHORT, PREEMPTED,
-    LEFT_RUNNING, TAKEN,
+    KILLED_BESIDE, LEFT_RUNNING, TAKEN,
 )  # fmt: skip
 
 
@@ -136,6 +137,7 @@ def _of_jobs(facts: Facts) -> Iterator[Case]:
         yield from vanished(facts, job, None if failed is None else failed.rule)
         yield from cut_short(facts, job)
         yield from preempted(facts, job)
+        yield from killed_beside(facts, job)
         yield from left_running(facts, job)
         yield from taken_pods(facts, job)
     for jobs in by_name.values():
