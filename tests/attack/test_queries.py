@@ -69,6 +69,7 @@ OTHERS = (
     "SUMMARIZE pg_settings", "PIVOT (FROM pg_settings) ON name USING first(setting)",
     "FROM duckdb_profiling_settings()", "FROM duckdb_logs_parsed('QueryLog')",
     "SELECT get_block_size('memory')", "FROM main.duckdb_databases", "FROM duckdb_logs",
+    "SHOW temp_directory", "FROM (SHOW threads)", "FROM histogram_values('pg_settings', name)",
 )  # fmt: skip
 #: Ways to put a change where a statement that reads stands.
 AROUND = (

@@ -94,11 +94,15 @@ def reads(connection: duckdb.DuckDBPyConnection, statement: str) -> bool:
             for kind, node in _nodes(tree)
             if kind == "FUNCTION"
         }
-        tables = {
-            str(node.get("table_name")).lower()
-            for kind, node in _nodes(tree)
-            if kind == "BASE_TABLE"
-        }
+        tables = (
+            {
+                str(node.get("table_name")).lower()
+                for kind, node in _nodes(tree)
+                if kind == "BASE_TABLE"
+            }
+            | _shown_settings(tree)
+            | _texts_of_table_functions(tree)
+        )
         writes = any(k.endswith("_NODE") and k not in _QUERY_NODES for k, _ in _nodes(tree))
         # One that DuckDB does not have either is a macro of ours, or misspelt.
         return not (writes or (calls | tables) & _closed()) and (
@@ -185,6 +189,45 @@ def _explained(statement: str) -> Iterator[str]:
             if depth == 0:
                 yield data[start:].decode()
                 return
+
+
+def _shown_settings(tree: Any) -> set[str]:
+    """What `SHOW x` shows that is a setting of DuckDB's, by a name that is closed."""
+    shown = {
+        str(node.get("table_name")).strip('"').lower()
+        for kind, node in _nodes(tree)
+        if kind == "SHOW_REF" and node.get("query") is None
+    }
+    return _SETTINGS if shown & _settings() else set()
+
+
+@cache
+def _settings() -> frozenset[str]:
+    with duckdb.connect() as connection:
+        names = connection.execute("SELECT name FROM duckdb_settings()").fetchall()
+    return frozenset(str(name).lower() for (name,) in names)
+
+
+def _texts_of_table_functions(tree: Any) -> set[str]:
+    """Texts and names that are given to table functions: some take them for a table's name."""
+    return {
+        text.strip('"').lower()
+        for kind, node in _nodes(tree)
+        if kind == "TABLE_FUNCTION"
+        for text in _texts(node["function"])
+    }
+
+
+def _texts(tree: Any) -> Iterator[str]:
+    ahead = [tree]
+    while ahead:
+        node = ahead.pop()
+        if isinstance(node, str):
+            yield node.rpartition(".")[2]
+        elif isinstance(node, dict):
+            ahead += node.values()
+        elif isinstance(node, list):
+            ahead += node
 
 
 def _first_word(statement: str, functions: Collection[str]) -> str:
