@@ -65,6 +65,7 @@ def smallest_by_version() -> tuple[str, ...]:
 #: Tests that only the full tier has, by file.
 FULL: dict[str, tuple[str, ...]] = {
     "api/test_docs.py": ("test_the_examples_of_the_api_run",),
+    "api/test_docstrings.py": ("test_the_examples_of_docstrings_run",),
     "api/test_one_answer.py": (
         "test_explain_names_who_asked_where_an_audit_log_does",
         "test_explain_says_of_each_job_what_diagnose_says",
@@ -72,6 +73,7 @@ FULL: dict[str, tuple[str, ...]] = {
     "api/test_trace.py": (
         "test_a_range_chooses_what_is_shown",
         "test_every_status_write_of_the_job_is_in_its_account",
+        "test_reprs_are_short_and_html_is_safe", "test_the_account_tells_what_was_waited_for",
     ),
     "attack/test_bit_flips.py": (
         "test_no_flip_changes_what_a_command_says", "test_no_flip_reaches_a_reader",
@@ -119,6 +121,7 @@ FULL: dict[str, tuple[str, ...]] = {
     ),
     "findings/test_churn.py": (
         "test_failed_pods_that_the_ttl_took_later_were_left_by_the_failure",
+        "test_pods_that_the_controller_deleted_did_not_exit_by_themselves",
         "test_sentences_about_one_start_do_not_contradict_each_other",
         "test_who_edited_a_cronjob_is_named_in_the_words_of_the_api",
         "test_writes_of_one_sync_stand_where_it_began",
@@ -128,12 +131,17 @@ FULL: dict[str, tuple[str, ...]] = {
         "test_a_baseline_accepts_what_was_found", "test_a_lie_is_named_in_the_first_three_lines",
     ),
     "findings/test_parts.py": ("test_findings_do_not_depend_on_the_parts",),
+    "findings/test_reports.py": ("test_who_deleted_is_known_by_an_event_that_was_combined",),
+    "findings/test_scaling.py": ("test_jobs_do_not_each_read_the_whole_record",),
     "minimise/test_minimise.py": (
         "test_each_kind_of_divergence_is_shown_alone",
         "test_the_command_redacts_and_tells_how_it_goes",
     ),
     "record/test_compaction.py": ("test_never_two_on_one_trace",),
-    "record/test_container_logs.py": ("test_a_recording_with_logs",),
+    "record/test_container_logs.py": (
+        "test_a_recording_with_logs", "test_logs_that_may_not_be_read_are_not_asked_for",
+    ),
+    "record/test_credentials.py": ("test_a_token_file_may_end_in_a_newline",),
     "record/test_frames.py": ("test_the_text_is_the_object",),
     "record/test_judge_beside.py": (
         "test_on_a_terminal_it_stands_above_the_recorders_table",
@@ -160,10 +168,13 @@ FULL: dict[str, tuple[str, ...]] = {
     ),
     "record/test_unseen_streams.py": (
         "test_a_gap_reaches_to_the_end_of_the_first_list",
+        "test_pods_that_answer_503_are_a_hole_and_prove_nothing",
         "test_pods_that_are_seen_tell_that_a_status_is_wrong",
     ),
     "record/test_uploading.py": ("test_a_store_that_is_away_costs_nothing",),
     "replay/test_ambiguous.py": (
+        "test_a_deadline_that_was_kept_late_without_a_proof_says_so",
+        "test_an_event_that_begins_with_two_is_not_simply_explained",
         "test_what_a_job_did_not_create_may_have_been_refused_when_its_events_were_spent",
         "test_without_events_no_deletion_is_certainly_the_controllers",
     ),
@@ -175,7 +186,14 @@ FULL: dict[str, tuple[str, ...]] = {
         "test_a_record_that_begins_in_the_middle_has_no_divergence",
         "test_a_record_that_ends_anywhere_has_no_divergence",
     ),
-    "replay/test_determinism.py": ("test_hash_seeds_change_no_byte",),
+    "replay/test_detected_version.py": (
+        "test_a_lie_is_one_by_all_versions_that_fit",
+        "test_what_hangs_on_the_version_is_unknowable",
+    ),
+    "replay/test_determinism.py": (
+        "test_hash_seeds_change_no_byte",
+        "test_the_order_among_rows_of_the_same_time_changes_no_byte",
+    ),
     "replay/test_erasures.py": ("test_a_cut_record_has_no_divergence",),
     "replay/test_forced.py": (
         "test_a_search_without_these_caches_finds_others_only_where_it_is_said",
@@ -183,12 +201,14 @@ FULL: dict[str, tuple[str, ...]] = {
     ),
     "replay/test_formats_agree.py": ("test_a_verb_says_the_same_of_both",),
     "replay/test_judging_in_pieces.py": (
+        "test_a_growing_record_gets_the_verdicts_of_the_whole",
         "test_a_part_is_counted_as_it_would_be_kept",
         "test_what_is_kept_on_this_machine_is_what_would_be_judged",
         "test_what_is_only_counted_is_what_would_be_kept",
     ),
     "replay/test_kept_verdicts.py": (
-        "test_a_machine_without_a_place_goes_without", "test_who_reads_them_imports_no_engine",
+        "test_a_machine_without_a_place_goes_without", "test_compaction_takes_the_verdicts_along",
+        "test_who_reads_them_imports_no_engine",
     ),
     "replay/test_misfit.py": (
         "test_a_lie_in_each_tenth_job_is_no_misfit_and_one_in_each_is",
@@ -200,14 +220,17 @@ FULL: dict[str, tuple[str, ...]] = {
     "replay/test_recorded_gates.py": (
         "test_as_another_version_the_defaults_of_the_recorded_one_do_not_count",
     ),
+    "replay/test_views.py": ("test_a_verdict_that_hangs_on_an_offset_says_what_tells_it",),
     "scale/test_ahead.py": (
-        "test_nothing_is_left_of_what_went_between_them", "test_what_finds_no_room_is_done_here",
-        "test_who_would_wait_for_others_does_some_of_it",
+        "test_nothing_is_left_of_what_went_between_them",
+        "test_what_a_process_did_when_it_died_is_done_here",
+        "test_what_finds_no_room_is_done_here", "test_who_would_wait_for_others_does_some_of_it",
     ),
     "scale/test_dask.py": ("test_a_run_that_was_cut_goes_on_with_what_is_missing",),
     "scale/test_failures.py": (
         "test_a_scheduler_that_dies_is_one_sentence",
         "test_a_scheduler_without_workers_is_one_sentence",
+        "test_parts_that_cannot_be_kept_are_told_once_and_all_is_answered",
     ),
     "scale/test_many.py": (
         "test_a_bucket_under_dask_with_a_worker_killed_and_a_store_that_fails",
@@ -215,20 +238,38 @@ FULL: dict[str, tuple[str, ...]] = {
         "test_what_other_rules_would_have_done_is_asked_of_each_trace",
     ),
     "scale/test_processes.py": (
+        "test_a_key_that_cannot_be_judged_is_named_and_the_rest_is_answered",
         "test_a_killed_process_costs_a_retry_and_a_poison_task_itself",
         "test_a_process_that_dies_before_there_is_work_is_replaced",
         "test_pieces_of_a_narrow_trace_say_what_the_wide_one_says",
         "test_pieces_say_what_the_whole_says", "test_units_read_alone_say_the_same",
     ),
     "scale/test_time_spans.py": ("test_years_of_nothing_are_not_counted_out",),
+    "simulate/test_hidden_timers.py": ("test_a_retry_long_after_refusals_that_events_tell_of",),
     "simulate/test_law.py": ("test_worlds_hold_what_the_controllers_have_rules_for",),
+    "simulate/test_workload.py": ("test_a_file_makes_a_trace_that_every_verb_reads",),
+    "sql/test_answers.py": ("test_the_views_say_what_diagnose_says",),
     "sql/test_session.py": (
         "test_a_query_that_needs_more_memory_than_it_may_says_what_to_do",
+        "test_a_query_without_verdicts_imports_neither_the_engine_nor_pandas",
         "test_a_view_that_is_held_is_made_once", "test_ticks_follow_the_version_that_is_asked_for",
+        "test_verdicts_are_kept_outside_the_trace_and_made_again_when_it_grows",
     ),
+    "sql/test_trace_model.py": ("test_ticks_are_those_of_the_trace",),
     "stores/test_import.py": ("test_a_snapshot_and_a_trace_beside_it",),
-    "stores/test_ranges.py": ("test_a_unit_costs_what_its_jobs_take_and_is_judged_alike",),
-    "stores/test_stores.py": ("test_a_trace_on_a_web_server_that_lists_its_folders",),
+    "stores/test_ranges.py": (
+        "test_a_time_costs_its_own_row_groups",
+        "test_a_unit_costs_what_its_jobs_take_and_is_judged_alike",
+        "test_to_open_a_trace_takes_the_ends_of_its_files",
+        "test_what_was_spoilt_in_the_copy_is_fetched_again",
+    ),
+    "stores/test_stores.py": (
+        "test_a_pattern_reads_several_as_one_with_their_names",
+        "test_a_trace_on_a_web_server_that_lists_its_folders",
+        "test_another_trace_under_the_same_name_replaces_the_copy",
+        "test_only_what_is_new_is_fetched",
+    ),
+    "unit/check/test_turning_back.py": ("test_it_changes_no_sync_and_costs_a_fraction",),
     "unit/cli/test_config.py": ("test_jobs_by_label_and_in_order",),
     "unit/cli/test_imports.py": ("test_a_quick_question_runs_none_of_what_takes_long",),
     "unit/cli/test_looks.py": ("test_a_file_is_as_of_when_it_was_written",),
@@ -236,10 +277,14 @@ FULL: dict[str, tuple[str, ...]] = {
     "unit/cli/test_report_browser.py": (
         "test_nothing_is_broken_at_any_width", "test_ten_thousand_jobs_are_one_page",
         "test_ten_thousand_pods_open_and_scroll",
+        "test_the_culprit_comes_first_and_leads_to_the_job",
     ),
-    "unit/cli/test_report_serve.py": ("test_what_happened_and_who_wrote_are_those_of_the_file",),
+    "unit/cli/test_report_serve.py": (
+        "test_ctrl_c_ends_it", "test_what_happened_and_who_wrote_are_those_of_the_file",
+    ),
     "unit/cli/test_sql.py": ("test_hostile_names_do_not_reach_the_terminal",),
     "unit/cli/test_war_room.py": (
+        "test_a_cronjob_has_a_good_run_and_a_bad_one", "test_a_users_writes_are_those_of_the_log",
         "test_no_phase_is_lost", "test_one_object_has_its_jobs_and_pods",
         "test_the_time_between_two_short_times",
         "test_troubles_have_failures_refusals_and_missed_runs",
@@ -247,6 +292,7 @@ FULL: dict[str, tuple[str, ...]] = {
         "test_without_the_log_managed_fields_name_the_client",
         "test_writes_of_a_time_and_in_parts_are_those_of_the_whole",
     ),
+    "unit/controllers/job/test_malformed.py": ("test_junk_in_the_job",),
     "unit/cron/test_cron_properties.py": (
         "test_every_text_is_answered", "test_ordinary_schedules_agree_with_croniter",
     ),
@@ -265,13 +311,17 @@ FULL: dict[str, tuple[str, ...]] = {
     ),
     "unit/trace/importers/test_callers.py": ("test_actors_are_filled_in_and_none_is_wrong",),
     "unit/trace/importers/test_encodings.py": ("test_every_encoding_is_the_same_rows",),
+    "unit/trace/importers/test_manifests.py": (
+        "test_a_cronjob_without_a_creation_is_not_missed_since_1970",
+    ),
     "unit/trace/importers/test_several_servers.py": (
         "test_a_clock_that_differs_is_put_right_by_the_revisions",
+        "test_a_small_difference_in_one_file_widens_what_is_known_of_the_order",
         "test_a_write_that_took_long_is_no_lateness_of_the_controller",
     ),
     "unit/trace/importers/test_stores.py": (
         "test_a_watch_gives_its_times_to_a_snapshot_that_is_the_better_source",
-        "test_delta_snapshots_have_times",
+        "test_delta_snapshots_have_times", "test_every_store_tells_what_the_watch_saw",
     ),
     "unit/trace/test_compact.py": ("test_steps_rewrite_a_row_only_a_few_times",),
     "unit/trace/test_merge.py": (
@@ -281,9 +331,13 @@ FULL: dict[str, tuple[str, ...]] = {
         "test_where_both_had_a_gap_one_remains",
     ),
     "unit/trace/test_narrow.py": (
+        "test_a_recorders_trace_is_compacted_whole",
+        "test_damage_in_one_row_group_leaves_the_others", "test_row_groups_stand_alone",
         "test_selections_find_the_same_rows", "test_texts_that_would_fill_the_memory_are_refused",
         "test_whatever_the_text_it_comes_back",
     ),
+    "unit/trace/test_writer.py": ("test_a_killed_writer_loses_only_what_it_had_not_flushed",),
+    "watch/test_follow.py": ("test_rows_come_once_and_in_order",),
     "watch/test_live.py": (
         "test_a_divergence_is_told_long_before_the_end",
         "test_a_recorders_clock_that_is_off_changes_nothing_while_it_grows",
@@ -291,11 +345,16 @@ FULL: dict[str, tuple[str, ...]] = {
         "test_the_divergences_are_those_of_the_whole_each_once",
         "test_what_is_old_when_it_is_first_judged_is_told_once",
         "test_what_never_came_and_what_the_ttl_asks_for_are_told_meanwhile",
+        "test_what_was_judged_as_a_whole_is_not_judged_again",
     ),
     "watch/test_watch_cli.py": ("test_a_rotation_takes_nothing_of_what_was_not_certain_yet",),
     "watch/test_watch_events.py": (
         "test_a_server_that_fails_now_and_then_has_it_in_the_end",
         "test_bad_input_is_one_sentence", "test_credentials_that_expire_are_read_again",
+    ),
+    "whatif/test_cron_jobs.py": (
+        "test_a_schedule_with_a_zone_is_refused_and_its_jobs_are_never_made",
+        "test_the_queue_starts_what_the_polling_controller_started_later",
     ),
     "whatif/test_proof.py": (
         "test_a_condition_more_is_a_difference_of_fields",
@@ -369,9 +428,6 @@ QUICK: dict[str, Kept] = {
     "replay/test_cron_jobs_and_ttl.py::test_a_wrong_body_is_different_and_nothing_else": Kept(
         ("image-<lambda>-v1.17.17-all",)
     ),
-    "replay/test_determinism.py::test_the_order_among_rows_of_the_same_time_changes_no_byte": Kept(
-        of=("v1.17.17-all",)
-    ),
     "replay/test_one_answer.py::test_a_part_of_the_verdicts_is_a_part_of_the_same_verdicts": Kept(
         every=16
     ),
@@ -431,17 +487,8 @@ QUICK: dict[str, Kept] = {
         of=("v1.28.15-all",)
     ),
     "replay/test_planted_lies.py::test_a_lie_that_was_missed_is_found": Kept(every=4),
-    "replay/test_detected_version.py::test_what_hangs_on_the_version_is_unknowable": Kept(
-        of=("v1.36.3-conflicts",)
-    ),
-    "replay/test_detected_version.py::test_a_lie_is_one_by_all_versions_that_fit": Kept(
-        ("status-ready-high",)
-    ),
     "replay/test_judging_in_pieces.py::test_a_lie_in_a_growing_record_is_told": Kept(
         ("sync-late",)
-    ),
-    "replay/test_judging_in_pieces.py::test_a_growing_record_gets_the_verdicts_of_the_whole": Kept(
-        ("900",)
     ),
     "replay/test_cron_jobs_and_ttl.py::test_a_ttl_deletion_long_after_its_time_is_late": Kept(
         of=("v1.17.17-all",)
@@ -460,9 +507,6 @@ QUICK: dict[str, Kept] = {
     ),
     "replay/test_bad_input.py::test_repeated_and_disordered_observations_change_no_verdict": Kept(
         ("_swapped",)
-    ),
-    "replay/test_ambiguous.py::test_an_event_that_begins_with_two_is_not_simply_explained": Kept(
-        ("v1.28.15-all-774411",)
     ),
     "replay/test_one_answer.py::test_every_verb_says_by_which_rules_it_judges": Kept(
         ("sql TRACE SELECT verdict FROM verdicts", "replay TRACE --diff")
@@ -564,9 +608,6 @@ QUICK: dict[str, Kept] = {
     ),
     "docs/test_incidents.py::test_a_page_shows_what_its_commands_print": Kept(("counted-twice",)),
     "packaging/test_tools.py::test_a_divergence_is_the_check": Kept(("some-2",)),
-    "stores/test_ranges.py::test_to_open_a_trace_takes_the_ends_of_its_files": Kept(("wide",)),
-    "stores/test_ranges.py::test_what_was_spoilt_in_the_copy_is_fetched_again": Kept(("wide",)),
-    "stores/test_ranges.py::test_a_time_costs_its_own_row_groups": Kept(("wide",)),
     "mcp/test_server.py::test_each_sentence_carries_what_it_rests_on": Kept(every=4),
     "whatif/test_cron_jobs.py::test_the_same_rules_start_the_same": Kept(("v1.36.3-conflicts",)),
     "unit/cli/test_one_stream_alone.py::test_the_other_verbs_do_their_work": Kept(
@@ -594,9 +635,7 @@ QUICK: dict[str, Kept] = {
     "watch/test_watch_cli.py::test_it_says_what_replay_says_whatever_the_recorders_clock_showed": Kept(
         ("5",)
     ),
-    "watch/test_follow.py::test_rows_come_once_and_in_order": Kept(("False",)),
     "attack/test_times.py::test_a_trace_with_a_time_of_no_clock_is_not_believed": Kept(("-1",)),
-    "api/test_docstrings.py::test_the_examples_of_docstrings_run": Kept(("tracekit",)),
     "attack/test_times.py::test_a_time_may_be_further_than_any_record": Kept(("ask2-place2",)),
     "docs/test_questions.py::test_the_answer_is_that_of_the_lines": Kept(("15", "9", "14", "11")),
     "scale/test_time_spans.py::test_what_was_not_compared_is_not_called_the_same": Kept(
@@ -605,13 +644,9 @@ QUICK: dict[str, Kept] = {
     "watch/test_watch_cli.py::test_once_tells_all_that_diagnose_warns_of": Kept(
         ("v1.36.3-troubles",)
     ),
-    "unit/trace/importers/test_stores.py::test_every_store_tells_what_the_watch_saw": Kept(
-        ("kine, its SQLite database",)
-    ),
     "unit/trace/importers/test_kinds.py::test_what_is_none_of_a_kind_is_refused_in_a_sentence": Kept(
         ("etcd-delta-another-json", "kshrk-empty", "kubectl-empty", "etcd-delta-binary")
     ),
-    "unit/controllers/job/test_malformed.py::test_junk_in_the_job": Kept(("v1.17.17",)),
     "unit/trace/importers/test_layouts.py::test_every_layout_is_the_same_objects": Kept(
         ("zst-None", "xz-utf-16-kubectl", "utf-16-be-None", "pretty-run-together-kubectl")
     ),
