@@ -22,6 +22,10 @@ WAYS = {
     ("cut-off-before-a-restart", "c0080-mixed"): "sync sync cut-off",
     ("deadline-after-a-refusal", "c0042-deadline"): "refused refused refused foreign sync",
     ("died-among-creations", "c0078-plain"): "cut-off sync sync sync",
+    (
+        "ended-pod-marked-and-not-deleted",
+        "c0024-plain",
+    ): "refused sync sync refused sync sync sync sync",
     ("gap-among-creations", "c0349-mixed"): "cut-off sync sync sync sync",
     ("patch-refused-then-done", "c0020-replace"): "refused sync sync refused sync",
     ("released-by-another-in-a-sync", "c0068-mixed"): "sync sync sync unknowable sync sync",

@@ -9,8 +9,10 @@ from msgspec.structs import replace
 
 from tests.support.objects import job
 from tracekit.base.kube.views import Condition, JobStatus, JobView
+from tracekit.check.compare.fields import FieldDifference
 from tracekit.check.replay.history import Manager, Revision, WriteKind, build_history
-from tracekit.check.replay.unsigned_writes import unsigned
+from tracekit.check.replay.recorded_api import Problem
+from tracekit.check.replay.unsigned_writes import miscounts, unsigned
 from tracekit.versions.era import Era
 from tracekit.versions.job import JobRules
 
@@ -34,7 +36,7 @@ class Signed:
 
 
 def why(
-    statuses: list[JobStatus], evidence: object, version: str, *, another_due: bool = False
+    statuses: list[JobStatus], evidence: object, version: str, *, other_counts: bool = False
 ) -> str | None:
     """What is said of the second of these statuses of a Job."""
     jobs: list[Revision[JobView]] = [
@@ -43,7 +45,7 @@ def why(
     ]
     history = build_history("default", "demo", jobs, (), ())
     write = next(write for write in history.writes if write.kind is WriteKind.STATUS_UPDATE)
-    return unsigned(history, write, JobRules.of(Era.resolve(version)), another_due=another_due)
+    return unsigned(history, write, JobRules.of(Era.resolve(version)), other_counts=other_counts)
 
 
 HIGHER = replace(RUNNING, active=3)
@@ -90,4 +92,19 @@ def test_up_to_1_22_a_sync_on_an_old_cache_may_write_over_a_status(
 def test_where_a_sync_writes_other_counts_it_is_the_controller_that_is_asked() -> None:
     statuses = [RUNNING, HIGHER, replace(RUNNING, active=1)]
     assert why(statuses, Unsigned(), "v1.30.14") is not None
-    assert why(statuses, Unsigned(), "v1.30.14", another_due=True) is None
+    assert why(statuses, Unsigned(), "v1.30.14", other_counts=True) is None
+
+
+@pytest.mark.parametrize(
+    ("paths", "is_a_count"),
+    [
+        (["status.active"], True),
+        (["status.active", "status.uncountedTerminatedPods.failed"], False),
+    ],
+)
+def test_a_sync_that_writes_more_than_other_counts_has_not_made_the_write(
+    paths: list[str], is_a_count: bool
+) -> None:
+    fields = tuple(FieldDifference(path, 1, 2) for path in paths)
+    problem = Problem(WriteKind.STATUS_UPDATE, "different", None, "another status", fields)
+    assert miscounts(problem) is is_a_count

@@ -236,6 +236,24 @@ class History:
         deletion = ("SuccessfulDelete", f"{DELETED_POD}{pod}")
         return any((event.reason, event.message) == deletion for event in self.events)
 
+    def left_marked(self, write: Write, until: int) -> bool:
+        """Whether a pod that is deleted at once was marked only, by the write of that index.
+
+        Of a pod that has ended, or has no node, the API server sets the deletionTimestamp first and
+        then deletes it, in one call; admission is asked before both. A webhook that refuses the
+        second time leaves the pod marked, and the caller with an error. Upstream: Store.Delete in
+        staging/src/k8s.io/apiserver/pkg/registry/generic/registry/store.go, and
+        podStrategy.CheckGracefulDelete in pkg/registry/core/pod/strategy.go.
+        """
+        marked = write.pod
+        if write.kind is not WriteKind.POD_DELETE or marked is None or until >= len(self.writes):
+            return False
+        pod = marked.view
+        if marked.type == "DELETED" or pod.finalizers or not (pod.terminal or not pod.node_name):
+            return False
+        before = self.pods[marked.position + 1 : self.pods_below(self.writes[until].rv)]
+        return not any(other.view.uid == pod.uid for other in before)
+
     def jobs_below(self, rv: int) -> int:
         """How many revisions of the Job lie below `rv`."""
         return bisect_left(self.jobs_rv, rv)

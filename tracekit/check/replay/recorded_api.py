@@ -371,7 +371,8 @@ class RecordedApi(msgspec.Struct):
                 if is_mine is not None and not is_mine(_pod_of(write)):
                     continue
                 self._take(write)
-                return Outcome.OK
+                marked_only = self.assume.refused_writes and self.history.left_marked(write, until)
+                return self._refuse() if marked_only else Outcome.OK
         self.idle += not self.consumed
         state = self._pod_at(pod.uid, self._now_rv())
         if state is None or state.type == "DELETED":

@@ -47,7 +47,7 @@ from tracekit.check.replay.search_state import (
     WithoutSync,
     WriteWithoutSync,
 )
-from tracekit.check.replay.unsigned_writes import unsigned
+from tracekit.check.replay.unsigned_writes import miscounts, unsigned
 from tracekit.check.verdict import Reason
 from tracekit.ports.cache.pods import PodCache
 from tracekit.ports.job.memory import JobMemory
@@ -466,12 +466,12 @@ class KeyWalker(Backtracking[State, Entry]):
         problems = found.problems if isinstance(found, Explanation) else ()
         asked = [problem.write for problem in problems if problem.write is not None]
         asked = [write for write in asked if write is not first]
-        others = {problem.write for problem in problems if problem.verdict == "different"}
+        others = {problem.write for problem in problems if miscounts(problem)}
         rules = self.facts.rules
         unattributed = [
             WriteWithoutSync(WithoutSync.UNKNOWABLE, write, why, Reason.NOT_RECORDED)
             for write in (first, *asked)
-            if (why := unsigned(self.history, write, rules, another_due=write in others))
+            if (why := unsigned(self.history, write, rules, other_counts=write in others))
         ]
         if problems and all(problem.verdict == "extra" for problem in problems):
             return unattributed if {unsynced.write for unsynced in unattributed} >= {*asked} else []

@@ -13,10 +13,13 @@ from tracekit.base.kube.field_managers import CONTROLLER_MANAGERS
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.base.kube.views import JobStatus, JobView, PodView
 from tracekit.check.replay.history import History, Manager, Revision, Write, WriteKind
+from tracekit.check.replay.recorded_api import Problem
 from tracekit.versions.job import JobRules
 
 #: What a sync counts anew, whatever the status says that it read: with the rest it goes on.
 COUNTED_ANEW = frozenset({"active", "ready", "terminating"})
+
+_COUNTS_PATHS = frozenset(f"status.{name}" for name in COUNTED_ANEW)
 
 #: What of a pod ties it to its Job: a patch of these alone changes nothing else.
 TIES = {
@@ -26,18 +29,18 @@ TIES = {
 
 
 def unsigned(
-    history: History, write: Write, rules: JobRules, *, another_due: bool = False
+    history: History, write: Write, rules: JobRules, *, other_counts: bool = False
 ) -> str | None:
     """Why a write that no sync explains may be anybody's; None if it must be the controller's.
 
-    `another_due`: a sync writes something else in its place. What its absence leads to is asked of
+    `other_counts`: in its place a sync writes other counts. What its absence leads to is asked of
     the syncs that follow.
     """
     if write.actor is not None:
         return None
     if write.kind is WriteKind.STATUS_UPDATE and write.job is not None:
         said = _status(write.job) or _without_managed_fields(history, write.job, rules)
-        return said or (None if another_due else _counted_anew(write.job, rules))
+        return said or (None if other_counts else _counted_anew(write.job, rules))
     what = TIES.get(write.kind)
     if what is None or write.pod is None or not _loses_a_tie(write.pod):
         return None
@@ -47,6 +50,14 @@ def unsigned(
         f"no cut makes a sync do this, and a watch does not show who takes {what} off: an audit "
         "log would tell whether it was the controller"
     )
+
+
+def miscounts(problem: Problem) -> bool:
+    """Whether a sync writes this status, but for counts that it takes anew.
+
+    One that writes something else besides, as the end of a pod, has not made this write.
+    """
+    return problem.verdict == "different" and all(d.path in _COUNTS_PATHS for d in problem.fields)
 
 
 def _loses_a_tie(revision: Revision[PodView]) -> bool:
@@ -132,7 +143,7 @@ def _nobody_signs(revision: Revision[JobView], rules: JobRules) -> bool:
 
 
 def _counted_anew(revision: Revision[JobView], rules: JobRules) -> str | None:
-    """A status of which only such counts change, where no sync writes one.
+    """A status of which only such counts change, where no sync writes them.
 
     What the next sync counts may be something else by then. Had the controller not put it right, a
     write is missing.
@@ -141,7 +152,7 @@ def _counted_anew(revision: Revision[JobView], rules: JobRules) -> str | None:
     if not changed or not changed <= COUNTED_ANEW or not _nobody_signs(revision, rules):
         return None
     return (
-        "no cut makes a sync write a status here, each sync takes these counts anew, and the "
+        "no cut makes a sync write this, each sync takes these counts anew, and the "
         "record holds no managedFields, which would tell who did: a user, perhaps"
     )
 
