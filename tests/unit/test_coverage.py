@@ -66,7 +66,7 @@ def test_a_watch_covers_from_the_end_of_its_list_to_the_gap(gap) -> None:
 )  # fmt: skip
 def test_a_gap_before_after_and_to_the_end(gap, spans) -> None:
     coverage = _covered([(ALL, 10)], [gap], watched=True)
-    assert [span[2:] for span in coverage.spans] == spans
+    assert [(span.from_ns, span.until_ns) for span in coverage.spans] == spans
 
 
 def test_looks_cover_their_instants_only() -> None:

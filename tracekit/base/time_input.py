@@ -28,8 +28,8 @@ _DAY_NS = 86_400 * NS_PER_S
 _FURTHEST_NS = 1 << 62
 #: No duration that a user may mean is longer.
 LONGEST_S = _FURTHEST_NS // NS_PER_S
-#: 0001-01-01T00:00:00Z: RFC 3339 writes no earlier year that a Go program reads as a time.
-_FIRST_NS = -62_135_596_800 * NS_PER_S
+#: 0001-01-01T00:00:00Z, Go's zero time: nothing was before.
+FIRST_NS = -62_135_596_800 * NS_PER_S
 
 
 def duration_s(text: str) -> float | None:
@@ -49,7 +49,7 @@ def moment_ns(text: str | int, end_ns: int, *, not_before_ns: int | None = None)
     Args:
         text: RFC 3339, a day or a time without a zone (which is UTC then); a time of day like
             `22:43`, `yesterday 14:00`, by the day on which the record ends; `-10m`: so long before
-            the end; or nanoseconds since 1970.
+            the end, at most from the year 1 on; or nanoseconds since 1970.
         end_ns: The end of the record.
         not_before_ns: A time of day without a day is the first one from then on; None: the last
             one that is not after the end.
@@ -63,9 +63,7 @@ def moment_ns(text: str | int, end_ns: int, *, not_before_ns: int | None = None)
     if re.match(r"-[0-9]", written):
         before_s = duration_s(written[1:])
         if before_s is not None:
-            if before_s * NS_PER_S > end_ns - _FIRST_NS:
-                raise UsageError(f"{text!r} is before the year 1: name a later time")
-            return end_ns - int(before_s * NS_PER_S)
+            return end_ns - int(min(before_s * NS_PER_S, end_ns - FIRST_NS))
     short = _of_that_day(written, end_ns, not_before_ns)
     if short is not None:
         return short

@@ -13,7 +13,7 @@ from tracekit.base.cron import UnknownZoneError, Zone, load_zone
 from tracekit.base.errors import UsageError
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.base.suggest import hint
-from tracekit.base.time_input import moment_ns
+from tracekit.base.time_input import FIRST_NS, moment_ns
 from tracekit.cli.completion import complete_version
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -62,7 +62,10 @@ def from_ns(text: str | None) -> int:
     now_ns = time.time_ns()
     if text is None:
         return now_ns
-    return moment_ns(text, now_ns, not_before_ns=now_ns - now_ns % (86_400 * NS_PER_S))
+    at_ns = moment_ns(text, now_ns, not_before_ns=now_ns - now_ns % (86_400 * NS_PER_S))
+    if at_ns <= FIRST_NS:
+        raise UsageError(f"{text!r} is not after the beginning of the year 1: name a later time")
+    return at_ns
 
 
 def process_zone(name: str) -> Zone:

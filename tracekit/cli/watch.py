@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from tracekit.base.errors import UsageError
+from tracekit.base.errors import TraceFormatError, UsageError
 from tracekit.base.escaping import for_json, for_terminal
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.base.stopping import ENDING, StopRequest, on_signals
@@ -259,8 +259,11 @@ class _Loop:
             if whole.not_judged is not None:
                 self._hold_all()
             self._tell(self._live.judge(last=True, whole=whole))
+            problems = session.problems
         finally:
             session.close()
+        if problems:  # of rows that nobody could believe: it is no answer about the whole
+            raise TraceFormatError("; ".join(problems))
 
     def _hold_all(self) -> None:
         """Take in all rows of what cannot be judged as a whole."""

@@ -70,7 +70,7 @@ def test_a_zone_prefix_is_noted_where_new_cronjobs_may_not_have_it() -> None:
         ),
         (("* * * * *", "--process-zone", "Nowhere"), "--process-zone"),
         (("* * * * *", "--from", "some day"), "is no time"),
-        (("* * * * *", "--from", "-99999999d"), "is before the year 1"),
+        (("* * * * *", "--from", "-99999999d"), "is not after the beginning of the year 1"),
         (("TZ=UTC * * * * *", "--kubernetes-version", "1.21"), "Expected exactly 5 fields"),
     ],
 )
