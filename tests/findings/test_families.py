@@ -91,7 +91,7 @@ OF_TEXT = {"TK443", "TK444", "TK445", "TK446", "TK908"}
 REPORTED = {
     "TK209", "TK210", "TK211", "TK212", "TK312", "TK313", "TK314", "TK315", "TK316", "TK317", "TK318",
     *(f"TK{number}" for number in range(428, 443)), "TK447", "TK448",
-    "TK449", "TK450", "TK451", "TK452", "TK453",
+    "TK449", "TK450", "TK451", "TK452", "TK453", "TK454",
 }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from tracekit.answers.admission import Admission
 from tracekit.answers.evidence import Preemptor, Suspension
 from tracekit.answers.judgements import Judgements
 from tracekit.answers.pauses import Gap, pauses_of
+from tracekit.answers.quotas import Quota
 from tracekit.answers.trace_model import (
     KEYS,
     STREAMS,
@@ -54,6 +55,7 @@ def facts_of(
     suspended_by: Mapping[str, Suspension] | None = None,
     preemptors: Mapping[str, Preemptor] | None = None,
     admissions: Mapping[str, Admission] | None = None,
+    quotas: Mapping[str, Sequence[Quota]] | None = None,
     first_ns: int = 1 << 62,
     end_ns: int = 0,
 ) -> Facts:
@@ -66,10 +68,8 @@ def facts_of(
     }
     for row, stream, kind, at_ns, rv, seq, namespace, name, uid in rows:
         if at_ns is not None:
-            first_ns = min(first_ns, at_ns)
-            end_ns = max(end_ns, at_ns)
-        of_stream = states_of.get(stream or "")
-        if of_stream is not None:
+            first_ns, end_ns = min(first_ns, at_ns), max(end_ns, at_ns)
+        if (of_stream := states_of.get(stream or "")) is not None:
             state = State(row, at_ns or 0, rv or 0, seq or 0, gone=kind == "DELETED")
             of_stream[namespace or "", name or "", uid or ""].append(state)
     for stream, found in states_of.items():
@@ -102,6 +102,7 @@ def facts_of(
         suspended_by=suspended_by or {},
         preemptors=preemptors or {},
         admissions=admissions or {},
+        quotas=quotas or {},
     )
 
 

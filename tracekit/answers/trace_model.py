@@ -19,6 +19,7 @@ from tracekit.answers.evidence import Preemptor, Suspension
 from tracekit.answers.judgements import Judgements
 from tracekit.answers.model import Target
 from tracekit.answers.pauses import Gap, Pause
+from tracekit.answers.quotas import Quota
 from tracekit.answers.words import clock
 from tracekit.base.coverage import Coverage
 from tracekit.base.cron import Generation
@@ -441,14 +442,13 @@ class Facts:
     refused_calls: Sequence[Row] = ()
     #: Of a trace that was made of text for people: all that it shows, in order.
     shown: Sequence[Seen] = ()
-    #: Whether these are all Jobs: else nothing is known of a backlog.
-    is_whole: bool = True
-    #: What is known of the release.
-    release: Release = field(default_factory=Release)
+    is_whole: bool = True  # whether these are all Jobs: else nothing is known of a backlog
+    release: Release = field(default_factory=Release)  # what is known of it
     #: Where and when each stream was seen; without a span nobody says it: all of the time.
     coverage: Coverage = field(default_factory=Coverage)
     #: By namespace: when its deletion was asked for, Unix ns.
     terminating: Mapping[str, int] = field(default_factory=dict)
+    quotas: Mapping[str, Sequence[Quota]] = field(default_factory=dict)  # by namespace, at the end
     #: By the uid of its owner: what Kueue's Workload says at the end.
     admissions: Mapping[str, Admission] = field(default_factory=dict)
     #: By uid of what is suspended at the end.

@@ -14,6 +14,7 @@ from tracekit.answers.admission import Admission, admission_of
 from tracekit.answers.facts import facts_of
 from tracekit.answers.judgements import Judgements, Listed
 from tracekit.answers.pauses import Gap
+from tracekit.answers.quotas import Quota, quota_of
 from tracekit.answers.trace_model import (
     COLUMNS,
     FOREIGN_OWNER,
@@ -101,6 +102,7 @@ def surroundings(
         "suspended_by": suspensions(session),
         "preemptors": preemptors(session) if there.has(stream="events") else {},
         "admissions": _admissions(session) if there.has(stream="workloads") else {},
+        "quotas": _quotas(session) if there.has(stream="resourcequotas") else {},
         "terminating": _terminating(session) if there.has(stream="namespaces") else {},
         "release": _release(session) if release is None else release,
         "coverage": seen,
@@ -175,6 +177,13 @@ SELECT s.owner_uid, s.raw FROM internal._states AS s
 JOIN ends ON s.uid = ends.uid AND s._order = ends.last
 WHERE s.stream = 'workloads' AND s.type <> 'DELETED' ORDER BY s._order
 """
+_QUOTAS = """
+WITH ends AS (SELECT uid, max(_order) AS last FROM internal._states
+              WHERE stream = 'resourcequotas' GROUP BY uid)
+SELECT s.namespace, s.name, s.spec, s.status FROM internal._states AS s
+JOIN ends ON s.uid = ends.uid AND s._order = ends.last
+WHERE s.stream = 'resourcequotas' AND s.type <> 'DELETED' ORDER BY s.namespace, s.name
+"""
 _SHOWN = """
 SELECT recv_ns, verb, raw FROM internal._rows
 WHERE type = 'CALL' AND derived_from = 'kubectl-text' ORDER BY seq
@@ -210,6 +219,17 @@ def _admissions(session: Session) -> dict[str, Admission]:
             continue
         if row["owner_uid"] and isinstance(document, dict):
             found[row["owner_uid"]] = admission_of(document)
+    return found
+
+
+def _quotas(session: Session) -> dict[str, list[Quota]]:
+    """By namespace: the last state of each ResourceQuota that is there."""
+    found: dict[str, list[Quota]] = {}
+    for row in session.rows(_QUOTAS):
+        spec, status = (orjson.loads(row[part] or "{}") for part in ("spec", "status"))
+        quota = quota_of(row["name"] or "", spec, status)
+        if quota is not None:
+            found.setdefault(row["namespace"] or "", []).append(quota)
     return found
 
 

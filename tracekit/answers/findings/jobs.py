@@ -18,6 +18,7 @@ from tracekit.answers.findings.deletions import HELD_NS, held, invalid_owner
 from tracekit.answers.findings.deletions import RULES as DELETION_RULES
 from tracekit.answers.findings.killed_beside import KILLED_BESIDE, killed_beside
 from tracekit.answers.findings.left_running import LEFT_RUNNING, left_running
+from tracekit.answers.findings.no_room import NO_ROOM, without_room
 from tracekit.answers.findings.one_cause import by_index
 from tracekit.answers.findings.overruns import OVERRUN, TTL_LATE, overrun, ttl_overrun
 from tracekit.answers.findings.ownerless import OUTLIVED
@@ -56,7 +57,7 @@ NOT_BEGUN = Rule(
     "finished, and no pod of it was ever seen beyond Pending. Not where its image (TK404) or "
     "refused pods (TK405) are the cause. Or, beside others that run, a pod of it has had no node "
     "for 5 minutes (PodScheduled is False, Unschedulable). Or its status counts active pods, of "
-    "which none was seen.",
+    "which none was seen; or nobody looked at pods, and it has a startTime and counts none.",
     "A cluster whose autoscaler takes minutes.",
     "Unschedulable: look at requests, taints, selectors. No pod at all: see TK2xx.",
     rank=16, losses=HOLDS,
@@ -95,7 +96,7 @@ RECREATED = Rule(
 RULES = (
     *job_failures.RULES, *DELETION_RULES, NOT_BEGUN, UNCOUNTED, SUSPENDED, WAITING, COSTLY,
     INDEX_FAILS, OUTLIVED, OVERRUN, TTL_LATE, RECREATED, VANISHED, CUT_SHORT, PREEMPTED,
-    KILLED_BESIDE, LEFT_RUNNING, TAKEN,
+    KILLED_BESIDE, LEFT_RUNNING, TAKEN, NO_ROOM,
 )  # fmt: skip
 
 
@@ -180,17 +181,21 @@ def _unfinished(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
     if job.spec.get("suspend") is True:
         if age_ns >= BEGIN_NS:
             yield _suspended(facts, job)
-    elif (case := waits_for_its_turn(facts, job, spells)) is not None:
+    elif case := waits_for_its_turn(facts, job, spells) or without_room(facts, job):
         yield case
     elif dead and not live and job.spec.get("parallelism") != 0:
         yield _in_back_off(facts, job, dead)
-    elif job.spec.get("parallelism") != 0 and (
-        (led_ns >= BEGIN_NS and not any(p.ran for p in job.pods))
-        or (not as_of_ns and age_ns >= BEGIN_NS and _is_new(job))
-    ):
+    elif job.spec.get("parallelism") != 0 and _is_unbegun(job, led_ns, 0 if as_of_ns else age_ns):
         yield _not_begun(facts, job, spells)
     else:
         yield from _unplaced(facts, job, live)
+
+
+def _is_unbegun(job: Job, led_ns: int, age_ns: int) -> bool:
+    """Whether it has not begun for too long: with a leader, or since nobody looked at pods."""
+    if age_ns >= BEGIN_NS and (_is_new(job) or _has_none(job)):
+        return True
+    return led_ns >= BEGIN_NS and not any(pod.ran for pod in job.pods)
 
 
 def _is_new(job: Job) -> bool:
@@ -199,6 +204,14 @@ def _is_new(job: Job) -> bool:
     An audit log without a single pod may leave the controllers' own requests out.
     """
     return not job.last.row["start_ns"] and job.first.row["actor"] is None
+
+
+def _has_none(job: Job) -> bool:
+    """Whether its status, of a look, says that it began and has had no pod that counts."""
+    row = job.last.row
+    counts = ("active", "succeeded", "failed", "uncounted_succeeded", "uncounted_failed")
+    began = row["start_ns"] and job.first.row["actor"] is None
+    return bool(began) and not any(row[name] for name in counts)
 
 
 def _in_back_off(facts: Facts, job: Job, dead: list[Pod]) -> Case:
@@ -301,7 +314,7 @@ def _not_begun(facts: Facts, job: Job, spells: Spells) -> Case:
             f"{in_kubectl(job.namespace, job.pods[0].name)}"
         )
     elif bug is None:
-        todo = _LOOK_AT_MANAGER
+        todo = _LOOK_AT_MANAGER if not job.last.row["start_ns"] else _of_its_events(job)
     as_of_ns = facts.as_of(job.namespace, "jobs", "pods") or facts.as_of(job.namespace, "jobs")
     came_ns = min((pod.created_ns for pod in job.pods), default=facts.end_ns)
     came_late = as_of_ns - came_ns < BEGIN_NS
@@ -336,6 +349,14 @@ def _is_gated(pod: Pod) -> bool:
     """Whether the scheduler leaves a pod alone, as it has gates."""
     shown = pod.last.condition("PodScheduled")
     return shown is not None and shown["reason"] == "SchedulingGated"
+
+
+def _of_its_events(job: Job) -> str:
+    """What to look at where a Job that began has no pod."""
+    return (
+        "Its Events say whether creations are refused: kubectl describe job "
+        f"{in_kubectl(job.namespace, job.name)}"
+    )
 
 
 _GATED = "Let the controller that set the scheduling gate take it off the pod."
@@ -444,9 +465,7 @@ def _unknown_scheduler(facts: Facts, pod: Pod) -> str | None:
 
 def _why_not(facts: Facts, job: Job) -> tuple[str, str]:
     if not job.pods:
-        if not job.last.row["start_ns"]:
-            return "its controller has not looked at it", "it has no startTime"
-        return "the controller has not created a pod", "no pod was seen"
+        return _why_no_pod(facts, job)
     pod = job.pods[0]
     scheduled = pod.last.condition("PodScheduled")
     if scheduled is not None and scheduled["status"] == "False":
@@ -457,6 +476,14 @@ def _why_not(facts: Facts, job: Job) -> tuple[str, str]:
             return "no node takes its pods (FailedScheduling)", f"{pod.name}: {message}"
         return "its pods were never bound to a node", pod.name
     return f"its pods wait ({pod.waiting or 'no reason given'})", pod.name
+
+
+def _why_no_pod(facts: Facts, job: Job) -> tuple[str, str]:
+    if not job.last.row["start_ns"]:
+        return "its controller has not looked at it", "it has no startTime"
+    if not facts.as_of(job.namespace, "pods"):
+        return "its status counts no pod", "nobody looked at pods"
+    return "the controller has not created a pod", "no pod was seen"
 
 
 def _plain(
