@@ -50,19 +50,28 @@ def why(
 
 HIGHER = replace(RUNNING, active=3)
 FAILED = replace(RUNNING, failed=3)
+COUNTING = replace(RUNNING, uncounted_failed=("a",))
 CASES = {
     # the statuses of a Job, of which no sync wrote the second -> what tells that it may be a user's
     "a count that the next one takes back": ([RUNNING, FAILED, RUNNING], "takes it back"),
     "a count that the next one goes on from": (
         [RUNNING, FAILED, replace(FAILED, failed=4)],
+        "write this count alone",
+    ),
+    "a count that nothing follows": ([RUNNING, FAILED], "write this count alone"),
+    "a count before the first sync": (
+        [JobStatus(), JobStatus(succeeded=4), replace(RUNNING, active=0, succeeded=4)],
+        "write this count alone",
+    ),
+    "a count of what was to be counted": (
+        [COUNTING, replace(COUNTING, failed=1, uncounted_failed=())],
         None,
     ),
-    "a count that nothing follows": ([RUNNING, FAILED], None),
     "counted anew, and something else by then": (
         [RUNNING, HIGHER, replace(RUNNING, active=1, failed=1)],
-        "takes these counts anew",
+        "write this count alone",
     ),
-    "counted anew, at the end of the record": ([RUNNING, HIGHER], "takes these counts anew"),
+    "counted anew, at the end of the record": ([RUNNING, HIGHER], "write this count alone"),
     "counted anew, with another field": (
         [RUNNING, replace(HIGHER, succeeded=1), replace(RUNNING, active=1, succeeded=1)],
         None,

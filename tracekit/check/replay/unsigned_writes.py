@@ -19,7 +19,8 @@ from tracekit.versions.job import JobRules
 #: What a sync counts anew, whatever the status says that it read: with the rest it goes on.
 COUNTED_ANEW = frozenset({"active", "ready", "terminating"})
 
-_COUNTS_PATHS = frozenset(f"status.{name}" for name in COUNTED_ANEW)
+_COUNTS = COUNTED_ANEW | {"succeeded", "failed"}
+_COUNTS_PATHS = frozenset(f"status.{name}" for name in _COUNTS)
 
 #: What of a pod ties it to its Job: a patch of these alone changes nothing else.
 TIES = {
@@ -40,7 +41,7 @@ def unsigned(
         return None
     if write.kind is WriteKind.STATUS_UPDATE and write.job is not None:
         said = _status(write.job) or _without_managed_fields(history, write.job, rules)
-        return said or (None if other_counts else _counted_anew(write.job, rules))
+        return said or (None if other_counts else _lone_count(write.job, rules))
     what = TIES.get(write.kind)
     if what is None or write.pod is None or not _loses_a_tie(write.pod):
         return None
@@ -53,7 +54,7 @@ def unsigned(
 
 
 def miscounts(problem: Problem) -> bool:
-    """Whether a sync writes this status, but for counts that it takes anew.
+    """Whether a sync writes this status, but for counts.
 
     One that writes something else besides, as the end of a pod, has not made this write.
     """
@@ -142,18 +143,20 @@ def _nobody_signs(revision: Revision[JobView], rules: JobRules) -> bool:
     return not rules.overwrites_status and not revision.evidence.managers()
 
 
-def _counted_anew(revision: Revision[JobView], rules: JobRules) -> str | None:
-    """A status of which only such counts change, where no sync writes them.
+def _lone_count(revision: Revision[JobView], rules: JobRules) -> str | None:
+    """A status of which one count changes, or some that are counted anew, where no sync writes it.
 
-    What the next sync counts may be something else by then. Had the controller not put it right, a
-    write is missing.
+    What a sync counts anew is soon something else, and had the controller not put it right, a write
+    is missing. How many ended is gone on from, whoever set it: a sync changes that together with
+    uncountedTerminatedPods, where finalizers track pods.
     """
     changed = _differing(revision)
-    if not changed or not changed <= COUNTED_ANEW or not _nobody_signs(revision, rules):
+    is_lone = len(changed) == 1 or changed <= COUNTED_ANEW
+    if not changed or not (is_lone and changed <= _COUNTS) or not _nobody_signs(revision, rules):
         return None
     return (
-        "no cut makes a sync write this, each sync takes these counts anew, and the "
-        "record holds no managedFields, which would tell who did: a user, perhaps"
+        "no cut makes a sync write this count alone, and the record holds no managedFields, which "
+        "would tell who did: a user, perhaps"
     )
 
 
