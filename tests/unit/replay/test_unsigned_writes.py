@@ -76,6 +76,7 @@ CASES = {
         [RUNNING, replace(HIGHER, succeeded=1), replace(RUNNING, active=1, succeeded=1)],
         None,
     ),
+    "two counts": ([JobStatus(), JobStatus(active=1, ready=1)], None),
     "of a Job that is over": ([OVER, replace(OVER, failed=1)], "a Job that is over"),
 }
 

@@ -16,10 +16,7 @@ from tracekit.check.replay.history import History, Manager, Revision, Write, Wri
 from tracekit.check.replay.recorded_api import Problem
 from tracekit.versions.job import JobRules
 
-#: What a sync counts anew, whatever the status says that it read: with the rest it goes on.
-COUNTED_ANEW = frozenset({"active", "ready", "terminating"})
-
-_COUNTS = COUNTED_ANEW | {"succeeded", "failed"}
+_COUNTS = frozenset({"active", "ready", "terminating", "succeeded", "failed"})
 _COUNTS_PATHS = frozenset(f"status.{name}" for name in _COUNTS)
 
 #: What of a pod ties it to its Job: a patch of these alone changes nothing else.
@@ -144,15 +141,14 @@ def _nobody_signs(revision: Revision[JobView], rules: JobRules) -> bool:
 
 
 def _lone_count(revision: Revision[JobView], rules: JobRules) -> str | None:
-    """A status of which one count changes, or some that are counted anew, where no sync writes it.
+    """A status of which one count alone changes, where no sync writes it.
 
-    What a sync counts anew is soon something else, and had the controller not put it right, a write
-    is missing. How many ended is gone on from, whoever set it: a sync changes that together with
-    uncountedTerminatedPods, where finalizers track pods.
+    What a sync counts anew (active, ready, terminating) is soon something else, and had the
+    controller not put it right, a write is missing. How many ended is gone on from, whoever set it:
+    a sync changes that together with uncountedTerminatedPods, where finalizers track pods.
     """
     changed = _differing(revision)
-    is_lone = len(changed) == 1 or changed <= COUNTED_ANEW
-    if not changed or not (is_lone and changed <= _COUNTS) or not _nobody_signs(revision, rules):
+    if len(changed) != 1 or not changed <= _COUNTS or not _nobody_signs(revision, rules):
         return None
     return (
         "no cut makes a sync write this count alone, and the record holds no managedFields, which "
