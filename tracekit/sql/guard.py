@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from functools import cache
 from itertools import pairwise
 from typing import Any, Final
 
@@ -41,16 +40,15 @@ _TABLE_FUNCTIONS: Final = {
 }
 #: What DuckDB is set to names folders of whoever runs it.
 _SETTINGS: Final = {"current_setting"}
-_ALL_TABLE_FUNCTIONS: Final = """
-    SELECT DISTINCT function_name FROM duckdb_functions()
-    WHERE function_type IN ('table', 'pragma')
+#: Table functions, and DuckDB's own views and macros with what each is made of.
+_THERE: Final = """
+    SELECT function_name, function_type IN ('table', 'pragma'),
+           CASE WHEN internal THEN macro_definition END
+    FROM duckdb_functions()
+    WHERE function_type IN ('table', 'pragma') OR (internal AND macro_definition IS NOT NULL)
+    UNION ALL SELECT view_name, false, sql FROM duckdb_views() WHERE internal
 """
-#: DuckDB's own views and macros, and what each is made of.
-_MADE_OF: Final = """
-    SELECT view_name, sql FROM duckdb_views() WHERE internal
-    UNION ALL SELECT function_name, macro_definition FROM duckdb_functions()
-    WHERE internal AND macro_definition IS NOT NULL
-"""
+_SETTING_NAMES: Final = "SELECT name FROM duckdb_settings()"
 _CALLED: Final = re.compile(r'(\w+)"?\s*\(')
 _SERIALIZE: Final = "SELECT json_serialize_sql(?::VARCHAR)"
 
@@ -84,30 +82,7 @@ def reads(connection: duckdb.DuckDBPyConnection, statement: str) -> bool:
     """Whether a single statement is a query, or EXPLAIN of one."""
     tree = _tree(connection, statement)
     if tree is not None:
-        named = {
-            str(node["function"].get("function_name")).lower()
-            for kind, node in _nodes(tree)
-            if kind == "TABLE_FUNCTION"
-        }
-        calls = {
-            str(node.get("function_name")).lower()
-            for kind, node in _nodes(tree)
-            if kind == "FUNCTION"
-        }
-        tables = (
-            {
-                str(node.get("table_name")).lower()
-                for kind, node in _nodes(tree)
-                if kind == "BASE_TABLE"
-            }
-            | _shown_settings(tree)
-            | _texts_of_table_functions(tree)
-        )
-        writes = any(k.endswith("_NODE") and k not in _QUERY_NODES for k, _ in _nodes(tree))
-        # One that DuckDB does not have either is a macro of ours, or misspelt.
-        return not (writes or (calls | tables) & _closed()) and (
-            named <= _TABLE_FUNCTIONS or not named & _forbidden(connection)
-        )
+        return _only_reads(connection, tree)
     parsed = connection.extract_statements(statement)
     if len(parsed) != 1:
         return False
@@ -124,24 +99,47 @@ def reads(connection: duckdb.DuckDBPyConnection, statement: str) -> bool:
     return not words & (_WRITING | _forbidden(connection))
 
 
+def _only_reads(connection: duckdb.DuckDBPyConnection, tree: Any) -> bool:
+    """Whether a query, by its tree, is made of what reads alone."""
+    nodes = [*_nodes(tree)]
+    if any(kind.endswith("_NODE") and kind not in _QUERY_NODES for kind, _ in nodes):
+        return False
+    of_tables = [node["function"] for kind, node in nodes if kind == "TABLE_FUNCTION"]
+    shown = [node for kind, node in nodes if kind == "SHOW_REF" and node.get("query") is None]
+    calls = {str(node.get("function_name")).lower() for kind, node in nodes if kind == "FUNCTION"}
+    tables = {str(node.get("table_name")).lower() for kind, node in nodes if kind == "BASE_TABLE"}
+    # Some functions take a text that they are given for a table's name.
+    tables |= {text.strip('"').lower() for text in _texts(of_tables)}
+    named = {str(function.get("function_name")).lower() for function in of_tables}
+    functions, closed = _there(connection)
+    # One that DuckDB does not have either is a macro of ours, or misspelt.
+    if (calls | tables) & closed or named & (functions | closed):
+        return False
+    return not shown or not _are_settings(connection, shown)
+
+
 def _forbidden(connection: duckdb.DuckDBPyConnection) -> set[str]:
     """Functions that do more than make values of what they are given."""
-    there = connection.cursor().execute(_ALL_TABLE_FUNCTIONS).fetchall()
-    return {str(name).lower() for (name,) in there} - _TABLE_FUNCTIONS | _closed()
+    functions, closed = _there(connection)
+    return functions | closed
 
 
-@cache
-def _closed() -> frozenset[str]:
-    """What tells how DuckDB is set, and its own views and macros that are made of such."""
-    with duckdb.connect() as connection:
-        there = connection.execute(_ALL_TABLE_FUNCTIONS).fetchall()
-        made = connection.execute(_MADE_OF).fetchall()
-    forbidden = {str(name).lower() for (name,) in there} - _TABLE_FUNCTIONS | _SETTINGS
-    return frozenset(
+def _there(connection: duckdb.DuckDBPyConnection) -> tuple[set[str], set[str]]:
+    """Table functions that are not allowed, and what is closed; each look takes 30 ms.
+
+    Closed is what tells how DuckDB is set, and its own views and macros that are made of such.
+    """
+    there = connection.cursor().execute(_THERE).fetchall()
+    functions = {str(name).lower() for name, is_table, _ in there if is_table} - _TABLE_FUNCTIONS
+    forbidden = functions | _SETTINGS
+    made = {
         str(name).lower()
-        for name, text in made
-        if name not in _TABLE_FUNCTIONS and forbidden & {*_CALLED.findall(str(text).lower())}
-    ) | frozenset(_SETTINGS)
+        for name, _, text in there
+        if text is not None
+        and name not in _TABLE_FUNCTIONS
+        and forbidden & {*_CALLED.findall(str(text).lower())}
+    }
+    return functions, made | _SETTINGS
 
 
 def _is_query(connection: duckdb.DuckDBPyConnection, text: str) -> bool:
@@ -191,31 +189,11 @@ def _explained(statement: str) -> Iterator[str]:
                 return
 
 
-def _shown_settings(tree: Any) -> set[str]:
-    """What `SHOW x` shows that is a setting of DuckDB's, by a name that is closed."""
-    shown = {
-        str(node.get("table_name")).strip('"').lower()
-        for kind, node in _nodes(tree)
-        if kind == "SHOW_REF" and node.get("query") is None
-    }
-    return _SETTINGS if shown & _settings() else set()
-
-
-@cache
-def _settings() -> frozenset[str]:
-    with duckdb.connect() as connection:
-        names = connection.execute("SELECT name FROM duckdb_settings()").fetchall()
-    return frozenset(str(name).lower() for (name,) in names)
-
-
-def _texts_of_table_functions(tree: Any) -> set[str]:
-    """Texts and names that are given to table functions: some take them for a table's name."""
-    return {
-        text.strip('"').lower()
-        for kind, node in _nodes(tree)
-        if kind == "TABLE_FUNCTION"
-        for text in _texts(node["function"])
-    }
+def _are_settings(connection: duckdb.DuckDBPyConnection, shown: list[dict[str, Any]]) -> bool:
+    """Whether a `SHOW x` shows a setting of DuckDB's."""
+    names = connection.cursor().execute(_SETTING_NAMES).fetchall()
+    settings = {str(name).lower() for (name,) in names}
+    return any(str(node.get("table_name")).strip('"').lower() in settings for node in shown)
 
 
 def _texts(tree: Any) -> Iterator[str]:
