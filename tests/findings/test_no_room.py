@@ -11,6 +11,7 @@ import pytest
 from tests.findings.test_public_reports import container, job, pod
 from tests.unit.cli.test_sql import run  # noqa: F401 - a fixture
 from tracekit.answers.quotas import Full, no_room, quota_of
+from tracekit.base.kube.stored import object_of
 
 AT = "2026-05-04T10:00:00Z"
 LIMITED = {"resources": {"limits": {"cpu": "500m", "memory": "1Gi"}}}
@@ -58,6 +59,11 @@ def test_a_quota_with_scopes_holds_for_some_pods_only() -> None:
     of_all = status({"pods": "1"}, {"pods": "1"})
     assert quota_of("team", {"scopes": ["BestEffort"]}, of_all) is None
     assert quota_of("team", {"scopeSelector": {"matchExpressions": []}}, of_all) is None
+
+
+@pytest.mark.parametrize("text", [None, "no JSON", "[1]", '{"hard":3,"used":{}}'])
+def test_of_a_column_that_holds_no_status_nothing_is_said(text: str | None) -> None:
+    assert quota_of("team", object_of("{"), object_of(text)) is None
 
 
 def quota(used: str) -> dict[str, Any]:

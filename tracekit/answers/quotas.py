@@ -68,18 +68,15 @@ def _asked(resource: str, pod_spec: Mapping[str, Any]) -> Fraction:
     if resource in _OF_EACH:
         return Fraction(1)
     where = _ASKED.get(resource)
-    containers = pod_spec.get("containers")
-    if where is None or not isinstance(containers, list):
+    if where is None:
         return Fraction(0)
-    amounts = (_of_container(container, *where) for container in containers)
+    amounts = (_of_container(found, *where) for found in pod_spec.get("containers") or ())
     return sum(amounts, Fraction(0))
 
 
-def _of_container(container: Any, part: str, name: str) -> Fraction:
-    resources = container.get("resources") if isinstance(container, dict) else None
-    if not isinstance(resources, dict):
-        return Fraction(0)
+def _of_container(container: Mapping[str, Any], part: str, name: str) -> Fraction:
+    resources = container.get("resources") or {}
     for found in (resources.get(part), resources.get("limits")):
-        if isinstance(found, dict) and name in found:
+        if isinstance(found, Mapping) and name in found:
             return quantity(str(found[name])) or Fraction(0)
     return Fraction(0)

@@ -32,6 +32,7 @@ from tracekit.base.coverage import Coverage
 from tracekit.base.cron import Generation
 from tracekit.base.errors import TracekitError
 from tracekit.base.kube.printed.model import Shown, ShownEvent
+from tracekit.base.kube.stored import object_of
 from tracekit.check.verdict import Judgement
 from tracekit.judge.verdict_table import ORDER
 from tracekit.sql.computed import coverage_of_source, era_of
@@ -170,20 +171,16 @@ WHERE type = 'CALL' AND (((reason = 'Invalid' OR code IN (400, 403))
       AND reason = 'AlreadyExists'))
 ORDER BY recv_ns
 """
-_WORKLOADS = """
-WITH ends AS (SELECT uid, max(_order) AS last FROM internal._states WHERE stream = 'workloads'
+# Of what is still there at the end: its last state.
+_AT_THE_END = """
+WITH ends AS (SELECT uid, max(_order) AS last FROM internal._states WHERE stream = $stream
               GROUP BY uid)
-SELECT s.owner_uid, s.raw FROM internal._states AS s
+SELECT {columns} FROM internal._states AS s
 JOIN ends ON s.uid = ends.uid AND s._order = ends.last
-WHERE s.stream = 'workloads' AND s.type <> 'DELETED' ORDER BY s._order
+WHERE s.stream = $stream AND s.type <> 'DELETED' ORDER BY s._order
 """
-_QUOTAS = """
-WITH ends AS (SELECT uid, max(_order) AS last FROM internal._states
-              WHERE stream = 'resourcequotas' GROUP BY uid)
-SELECT s.namespace, s.name, s.spec, s.status FROM internal._states AS s
-JOIN ends ON s.uid = ends.uid AND s._order = ends.last
-WHERE s.stream = 'resourcequotas' AND s.type <> 'DELETED' ORDER BY s.namespace, s.name
-"""
+_WORKLOADS = _AT_THE_END.format(columns="s.owner_uid, s.raw")
+_QUOTAS = _AT_THE_END.format(columns="s.namespace, s.name, s.spec, s.status")
 _SHOWN = """
 SELECT recv_ns, verb, raw FROM internal._rows
 WHERE type = 'CALL' AND derived_from = 'kubectl-text' ORDER BY seq
@@ -212,7 +209,7 @@ def _shown(session: Session) -> Iterator[Seen]:
 def _admissions(session: Session) -> dict[str, Admission]:
     """By the uid of its owner: the last state of each Workload that is there."""
     found: dict[str, Admission] = {}
-    for row in session.rows(_WORKLOADS):
+    for row in session.rows(_WORKLOADS, stream="workloads"):
         try:
             document = orjson.loads(row["raw"] or "{}")
         except ValueError:
@@ -225,9 +222,8 @@ def _admissions(session: Session) -> dict[str, Admission]:
 def _quotas(session: Session) -> dict[str, list[Quota]]:
     """By namespace: the last state of each ResourceQuota that is there."""
     found: dict[str, list[Quota]] = {}
-    for row in session.rows(_QUOTAS):
-        spec, status = (orjson.loads(row[part] or "{}") for part in ("spec", "status"))
-        quota = quota_of(row["name"] or "", spec, status)
+    for row in session.rows(_QUOTAS, stream="resourcequotas"):
+        quota = quota_of(row["name"] or "", object_of(row["spec"]), object_of(row["status"]))
         if quota is not None:
             found.setdefault(row["namespace"] or "", []).append(quota)
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tracekit.answers.endings import pod_spec
 from tracekit.answers.findings.unplaced import BEGIN_NS
 from tracekit.answers.harm import HOLDS
 from tracekit.answers.model import Case, Rule, Severity
@@ -26,14 +27,11 @@ def without_room(facts: Facts, job: Job) -> Case | None:
     """The case of a Job that wants pods and has none that lives; None where there is room."""
     quotas = facts.quotas.get(job.namespace)
     as_of_ns = facts.as_of(job.namespace, "jobs", "resourcequotas")
-    if not quotas or as_of_ns - job.created_ns < BEGIN_NS or _has_one(facts, job):
+    if not quotas or as_of_ns - job.created_ns < BEGIN_NS:
         return None
-    if job.spec.get("parallelism") == 0:
+    if job.spec.get("parallelism") == 0 or _has_one(facts, job):
         return None
-    template = job.spec.get("template")
-    pod_spec = template.get("spec") if isinstance(template, dict) else None
-    spec = pod_spec if isinstance(pod_spec, dict) else {}
-    full = [found for quota in quotas for found in no_room(quota, spec)]
+    full = [found for quota in quotas for found in no_room(quota, pod_spec(job))]
     if not full:
         return None
     first = full[0]

@@ -22,7 +22,7 @@ _SPECS: Final = {
 @lru_cache(maxsize=4096)
 def spec_of(stream: str, text: str | None) -> Mapping[str, Any]:
     """The `.spec` of an object in that stream."""
-    found = _object(text)
+    found = object_of(text)
     kind = _SPECS.get(stream)
     return as_type(kind, found) if kind else found
 
@@ -30,10 +30,11 @@ def spec_of(stream: str, text: str | None) -> Mapping[str, Any]:
 @lru_cache(maxsize=4096)
 def texts_of(text: str | None) -> Mapping[str, str]:
     """Labels or annotations."""
-    return {key: value for key, value in _object(text).items() if isinstance(value, str)}
+    return {key: value for key, value in object_of(text).items() if isinstance(value, str)}
 
 
-def _object(text: str | None) -> dict[str, Any]:
+def object_of(text: str | None) -> dict[str, Any]:
+    """What a column has as JSON; empty where it is no object."""
     try:
         found = json.loads(text or "{}")
     except ValueError:
