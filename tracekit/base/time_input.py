@@ -63,7 +63,7 @@ def moment_ns(text: str | int, end_ns: int, *, not_before_ns: int | None = None)
     if re.match(r"-[0-9]", written):
         before_s = duration_s(written[1:])
         if before_s is not None:
-            return end_ns - int(min(before_s * NS_PER_S, end_ns - FIRST_NS))
+            return _before(end_ns, before_s)
     short = _of_that_day(written, end_ns, not_before_ns)
     if short is not None:
         return short
@@ -189,8 +189,8 @@ def time_range(
 
 
 def _before(end_ns: int, length_s: float) -> int:
-    """So long before an instant; longer than any record is as good as forever."""
-    return end_ns - int(min(length_s, _FURTHEST_NS / NS_PER_S) * NS_PER_S)
+    """So long before an instant, at most from the year 1 on."""
+    return end_ns - int(min(length_s * NS_PER_S, end_ns - FIRST_NS))
 
 
 def _within(at_ns: int | None) -> int | None:

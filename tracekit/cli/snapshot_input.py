@@ -49,11 +49,8 @@ def as_trace(word: str, *, at: str | None = None, version: str | None = None) ->
             "standard input is a terminal: write `kubectl get cronjobs,jobs,pods,events -A -o yaml "
             "| tracekit … -`, or name a trace"
         )
-    folder = click.get_current_context().with_resource(
-        TemporaryDirectory(prefix="tracekit-", ignore_cleanup_errors=True)
-    )
     name = Path(word).name.partition(".")[0] if word != _STDIN else ""
-    return str(_imported([word], Path(folder) / (name or "look"), at, version))
+    return _imported([word], name or "look", at, version)
 
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -96,11 +93,7 @@ def as_one_trace(words: Sequence[str], *, version: str | None = None) -> str:
                 f"{word} is no file that can be read together with others: name one trace, or "
                 "only files of what `kubectl get` printed or `tracekit import` reads"
             )
-    folder = click.get_current_context().with_resource(
-        TemporaryDirectory(prefix="tracekit-", ignore_cleanup_errors=True)
-    )
-    at = click.get_current_context().meta.get(_AT)
-    return str(_imported(words, Path(folder) / "looks", at, version))
+    return _imported(words, "looks", click.get_current_context().meta.get(_AT), version)
 
 
 def is_imported(word: str) -> bool:
@@ -118,9 +111,14 @@ def _is_of_a_trace(file: Path) -> bool:
     return (file.parent / HEADER_NAME).is_file()
 
 
-def _imported(words: Sequence[str], target: Path, at: str | None, version: str | None) -> Path:
+def _imported(words: Sequence[str], name: str, at: str | None, version: str | None) -> str:
+    """The place of a trace of that name, made of files for as long as the verb takes."""
     from tracekit.trace.importers.run import ImportRequest, import_files  # noqa: PLC0415 - slow
 
+    folder = click.get_current_context().with_resource(
+        TemporaryDirectory(prefix="tracekit-", ignore_cleanup_errors=True)
+    )
+    target = Path(folder) / name
     at_ns, why = _looked_at(words, at)
     header = TraceHeader(kubernetes_version=version)
     results = import_files(ImportRequest(words, target, header, looked_at_ns=at_ns))
@@ -128,7 +126,7 @@ def _imported(words: Sequence[str], target: Path, at: str | None, version: str |
     if any(result.times for result in results):
         newest_ns = max((result.newest_ns or 0 for result in results), default=0)
         tell_all([_as_of(target, at_ns, why, newest_ns)], printed)
-    return target
+    return str(target)
 
 
 def _looked_at(words: Sequence[str], at: str | None) -> tuple[int, str]:

@@ -12,12 +12,13 @@ from msgspec.structs import replace
 from tracekit.base.kube.field_managers import CONTROLLER_MANAGERS
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.base.kube.views import JobStatus, JobView, PodView
+from tracekit.check.compare.status import PLAIN
 from tracekit.check.replay.history import History, Manager, Revision, Write, WriteKind
 from tracekit.check.replay.recorded_api import Problem
 from tracekit.versions.job import JobRules
 
 _COUNTS = frozenset({"active", "ready", "terminating", "succeeded", "failed"})
-_COUNTS_PATHS = frozenset(f"status.{name}" for name in _COUNTS)
+_COUNTS_PATHS = frozenset(path for name, path in PLAIN if name in _COUNTS)
 
 #: What of a pod ties it to its Job: a patch of these alone changes nothing else.
 TIES = {

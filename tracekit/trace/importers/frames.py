@@ -175,6 +175,8 @@ def _listed_stream(document: Mapping[str, Any], kind: str) -> str | None:
 _AHEAD = frozenset({"deletionTimestamp"})
 #: What a controller whose clock is ahead, or a user, has written may lie ahead, too.
 CAN_BE_AHEAD = _AHEAD | {"lastScheduleTime"}
+#: What a time ends with in JSON, and how many bytes the shortest has before that.
+_END_OF_TIME, _TIME_BYTES = b'Z"', len("2026-11-21T05:42:45")
 
 
 def latest_stamp(value: Any, but_for: frozenset[str] = _AHEAD) -> int | None:
@@ -194,8 +196,3 @@ def latest_stamp(value: Any, but_for: frozenset[str] = _AHEAD) -> int | None:
             found.add(text)
     times = (parse_rfc3339(f"{text.decode()}Z") for text in found)
     return max((at for at in times if at is not None), default=None)
-
-
-#: What a time ends with in JSON, and the bytes before that.
-_END_OF_TIME = b'Z"'
-_TIME_BYTES = 19
