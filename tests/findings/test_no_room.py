@@ -10,7 +10,7 @@ import pytest
 
 from tests.findings.test_public_reports import container, job, pod
 from tests.unit.cli.test_sql import run  # noqa: F401 - a fixture
-from tracekit.answers.quotas import Full, no_room, quota_of
+from tracekit.answers.quotas import no_room, quota_of
 from tracekit.base.kube.stored import object_of
 
 AT = "2026-05-04T10:00:00Z"
@@ -52,7 +52,18 @@ def test_what_is_left(
     quota = quota_of("team", {}, status(hard, used))
     assert quota is not None
     found = list(no_room(quota, {"containers": containers}))
-    assert found == ([] if full is None else [Full("team", full, used[full], hard[full])])
+    assert [entry[:4] for entry in found] == (
+        [] if full is None else [("team", full, used[full], hard[full])]
+    )
+
+
+def test_more_than_a_quota_has_in_all_is_told_apart() -> None:
+    small = quota_of("team", {}, status({"pods": "0", "cpu": "2"}, {"pods": "0", "cpu": "1900m"}))
+    assert small is not None
+    found = {
+        entry.resource: entry.never_fits for entry in no_room(small, {"containers": [LIMITED]})
+    }
+    assert found == {"pods": True, "cpu": False}
 
 
 def test_a_quota_with_scopes_holds_for_some_pods_only() -> None:
@@ -91,6 +102,7 @@ def test_a_job_that_finds_no_room_is_not_passed_over(run, tmp_path: Path) -> Non
     assert "TK454 Job app/work: has no pod: ResourceQuota team has no room for one" in full
     assert "pods 10 of 10 used" in full
     assert "kubectl -n app describe resourcequota team" in full
+    assert "Free the quota or raise it" in full
     assert "TK411" not in full
     assert "TK454" not in said(run, tmp_path, job(status={"active": 1}), quota("10"))
 

@@ -39,6 +39,8 @@ class Full(NamedTuple):
     resource: str
     used: str
     hard: str
+    #: Whether one pod asks for more than the quota has in all.
+    never_fits: bool
 
 
 def quota_of(name: str, spec: Mapping[str, Any], status: Mapping[str, Any]) -> Quota | None:
@@ -60,7 +62,8 @@ def no_room(quota: Quota, pod_spec: Mapping[str, Any]) -> Iterator[Full]:
         hard, used = quantity(str(limit)), quantity(str(quota.used.get(resource, "")))
         asked = _asked(resource, pod_spec)
         if hard is not None and used is not None and asked > 0 and used + asked > hard:
-            yield Full(quota.name, resource, str(quota.used[resource]), str(limit))
+            amounts = str(quota.used[resource]), str(limit)
+            yield Full(quota.name, resource, *amounts, never_fits=asked > hard)
 
 
 def _asked(resource: str, pod_spec: Mapping[str, Any]) -> Fraction:

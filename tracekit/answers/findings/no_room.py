@@ -36,6 +36,8 @@ def without_room(facts: Facts, job: Job) -> Case | None:
         return None
     first = full[0]
     amounts = ", ".join(f"{f.resource} {f.used} of {f.hard} used" for f in full)
+    never = any(found.never_fits for found in full)
+    todo = ADVICE[Refusal.NEVER_FITS if never else Refusal.QUOTA]
     return Case(
         NO_ROOM,
         job.target,
@@ -46,8 +48,8 @@ def without_room(facts: Facts, job: Job) -> Case | None:
         f"{clock(as_of_ns)}); each try is refused for as long as that is so",
         job.cronjob,
         evidence={"quota": first.quota, "resources": [found.resource for found in full]},
-        todo=f"{ADVICE[Refusal.QUOTA]} `kubectl -n {for_shell(job.namespace)} describe "
-        f"resourcequota {for_shell(first.quota)}` shows what is used.",
+        todo=f"{todo} `kubectl -n {for_shell(job.namespace)} describe resourcequota "
+        f"{for_shell(first.quota)}` shows what is used.",
     )
 
 
