@@ -15,9 +15,10 @@ from tracekit.answers.findings.cronjobs import NO_LEADER, NOT_STARTED
 from tracekit.answers.findings.diagnosis import grouped
 from tracekit.answers.findings.failures import failures_sentence, shares
 from tracekit.answers.findings.job_failures import EXITED, OTHERWISE
-from tracekit.answers.findings.jobs import NOT_BEGUN, SUSPENDED
+from tracekit.answers.findings.jobs import NOT_BEGUN
 from tracekit.answers.findings.overruns import OVERRUN
 from tracekit.answers.findings.refused_pods import REFUSED
+from tracekit.answers.findings.suspended import SUSPENDED
 from tracekit.answers.harm import Harm
 from tracekit.answers.model import Case, Severity, Target
 from tracekit.answers.tables import finding_rows, wait_rows

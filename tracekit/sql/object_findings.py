@@ -19,6 +19,7 @@ from tracekit.answers.findings.advice import advice_of
 from tracekit.answers.findings.controllers import STALE_NS, Spells, backlog_spells
 from tracekit.answers.findings.diagnosis import diagnose
 from tracekit.answers.findings.jobs import NOT_BEGUN, WAITING
+from tracekit.answers.findings.leaders import says_nobody_leads
 from tracekit.answers.findings.overruns import OVERRUN
 from tracekit.answers.findings.uncounted import UNCOUNTED
 from tracekit.answers.judgements import Listed
@@ -88,7 +89,8 @@ def findings_about_job(
         )
         facts.is_whole = True
         found = diagnose(facts)
-    return findings_about("Job", namespace, name, found)
+    unfinished = any(job.ended_ns is None and job.gone_ns is None for job in facts.jobs)
+    return findings_about("Job", namespace, name, found, is_at_work=unfinished)
 
 
 def _hangs_on_a_backlog(facts: Facts, found: Sequence[Finding]) -> bool:
@@ -187,14 +189,20 @@ def _is_about(events: pa.Table, name: str, uids: pa.Array) -> pa.ChunkedArray:
 
 
 def findings_about(
-    kind: str, namespace: str, name: str, findings: Sequence[Finding]
+    kind: str, namespace: str, name: str, findings: Sequence[Finding], *, is_at_work: bool = True
 ) -> list[Finding]:
-    """Those of some findings that have this object among others, worst first."""
+    """Those of some findings that have this object among others, worst first.
+
+    That nobody leads is about each that is at work: until somebody does, nothing becomes of it.
+    """
     return [
         finding
         for finding in findings
         if finding.rule.family not in _ELSEWHERE
-        and any(_is_of(target, kind, namespace, name) for target in finding.objects)
+        and (
+            any(_is_of(target, kind, namespace, name) for target in finding.objects)
+            or (is_at_work and says_nobody_leads(finding.cases[0]))
+        )
     ]
 
 
@@ -211,7 +219,8 @@ def finding_lines(
     """
     lines: list[tuple[str, bool]] = []
     for finding in findings:
-        case = next(case for case in finding.cases if _is_of(case.target, kind, namespace, name))
+        mine = (case for case in finding.cases if _is_of(case.target, kind, namespace, name))
+        case = next(mine, finding.cases[0])
         thread = f" (#{finding.thread})" if finding.thread else ""
         lines.append((f"{finding.severity.value} {finding.id}: {case.claim}{thread}", True))
         lines.append((case.detail, False))

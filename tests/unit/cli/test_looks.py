@@ -192,3 +192,23 @@ def test_a_lease_that_nobody_renews(
     assert ("since 2025-05-20 08:50:00Z (as of" in " ".join(out.split())) is (
         said and scheduler is None
     )
+
+
+def test_that_nobody_leads_is_told_of_each_that_waits(run, tmp_path: Path) -> None:  # noqa: F811
+    """What `diagnose` says of all, `explain` says of one; not of one that has ended."""
+    leases = [_lease("kube-controller-manager", "08:50:00")]
+    created = {"namespace": "app", "creationTimestamp": "2025-05-20T09:00:00Z"}
+    over = [{"type": "Complete", "status": "True", "lastTransitionTime": "2025-05-20T08:40:00Z"}]
+    jobs = [
+        {"apiVersion": "batch/v1", "kind": "Job", "spec": {"completions": 1}, "status": status,
+         "metadata": {**created, "name": name, "uid": name, "resourceVersion": "7"}}
+        for name, status in (("new", {}), ("done", {"conditions": over, "succeeded": 1}))
+    ]  # fmt: skip
+    file = tmp_path / "look.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*leases, *jobs]}))
+    out = run("diagnose", str(file), "--at", AT)[1]
+    assert "TK411  Job app/new: has not begun: nobody leads (TK208)" in out
+    assert "see TK208. Until one leads" in out
+    told = run("explain", str(file), "new", "--at", AT)[1]
+    assert "warning TK208: nobody leads: it was last renewed" in told
+    assert "TK208" not in run("explain", str(file), "done", "--at", AT)[1]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tracekit.answers.findings.advice import advice_of
 from tracekit.answers.findings.jobs import holds
-from tracekit.answers.findings.leaders import LEADER
+from tracekit.answers.findings.leaders import LEADER, to_lead
 from tracekit.answers.findings.pulls import unpulled, unpulled_case
 from tracekit.answers.findings.refused_pods import refused_case, refused_to_the_end
 from tracekit.answers.harm import Harm
@@ -39,6 +39,7 @@ _ZONE = (
     "Name a zone that the time zone data of the controller manager has (perhaps an older name of "
     "it), or give the controller manager newer data."
 )
+_UNLED = "nobody led when it was due (TK208)"
 _LATE = (
     "See why the controller came late (its log; nobody led, or it was behind), or raise "
     "startingDeadlineSeconds."
@@ -213,7 +214,7 @@ def _why(facts: Facts, cron: CronJob, jobs: Sequence[Job], first_ns: int) -> _Wh
             return found
     pause = facts.pause_between(first_ns, facts.end_ns)
     if pause is not None:
-        return "starts nothing: nobody led when it was due (TK208)", pause.what, None, LEADER
+        return f"starts nothing: {_UNLED}", pause.what, to_lead(pause), LEADER
     why = f"nothing in the record tells why{_short_deadline(cron)}"
     return "has started nothing that was due, and the record does not tell why", why, None, None
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tracekit.answers.admission import Admission, why_it_waits
 from tracekit.answers.endings import Cause, coded, ending_of, is_end_known, let_go, when_over
 from tracekit.answers.findings import job_failures, refused_statuses, waiting
 from tracekit.answers.findings.controllers import BACKLOG, Spells, backlog_spells
@@ -17,12 +16,14 @@ from tracekit.answers.findings.cut_short import CUT_SHORT, cut_short
 from tracekit.answers.findings.deletions import HELD_NS, held, invalid_owner
 from tracekit.answers.findings.deletions import RULES as DELETION_RULES
 from tracekit.answers.findings.killed_beside import KILLED_BESIDE, killed_beside
+from tracekit.answers.findings.leaders import LEADER, nobody_leads_since, to_lead
 from tracekit.answers.findings.left_running import LEFT_RUNNING, left_running
 from tracekit.answers.findings.no_room import NO_ROOM, without_room
 from tracekit.answers.findings.one_cause import by_index
 from tracekit.answers.findings.overruns import OVERRUN, TTL_LATE, overrun, ttl_overrun
 from tracekit.answers.findings.ownerless import OUTLIVED
 from tracekit.answers.findings.preempted import PREEMPTED, preempted
+from tracekit.answers.findings.suspended import SUSPENDED, suspended
 from tracekit.answers.findings.taken_pods import TAKEN, taken_pods
 from tracekit.answers.findings.uncounted import (
     LOOK_AT_ALL,
@@ -37,7 +38,6 @@ from tracekit.answers.findings.uncounted import (
 from tracekit.answers.findings.unplaced import BEGIN_NS, autoscaler, claims
 from tracekit.answers.findings.vanished import VANISHED, vanished
 from tracekit.answers.harm import HOLDS
-from tracekit.answers.holders import holder_of
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.parts import RuleGroup
 from tracekit.answers.remedies import of_scheduler
@@ -61,14 +61,6 @@ NOT_BEGUN = Rule(
     "A cluster whose autoscaler takes minutes.",
     "Unschedulable: look at requests, taints, selectors. No pod at all: see TK2xx.",
     rank=16, losses=HOLDS,
-)  # fmt: skip
-SUSPENDED = Rule(
-    "TK413", "suspended to the end", Severity.INFO,
-    "spec.suspend is true in the last revision of an unfinished Job, for 30 s or more.",
-    "A Job that a queue (Kueue, Volcano) or its owner (JobSet) holds back until it is its turn: "
-    "its label or owner names it; why is told where Kueue's Workload or its Events are there.",
-    "kubectl patch job NAME -p '{\"spec\":{\"suspend\":false}}' if that is not intended.",
-    rank=62, losses=HOLDS,
 )  # fmt: skip
 WAITING = Rule(
     "TK414", "in back-off at the end", Severity.INFO,
@@ -180,7 +172,7 @@ def _unfinished(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
     dead = [p for p in job.pods if p.end is not None and p.phase == "Failed" and not let_go(p)]
     if job.spec.get("suspend") is True:
         if age_ns >= BEGIN_NS:
-            yield _suspended(facts, job)
+            yield suspended(facts, job)
     elif case := waits_for_its_turn(facts, job, spells) or without_room(facts, job):
         yield case
     elif dead and not live and job.spec.get("parallelism") != 0:
@@ -289,44 +281,59 @@ _UNPLACED_NS = 300 * NS_PER_S
 
 
 def _not_begun(facts: Facts, job: Job, spells: Spells) -> Case:
-    if not job.pods and (active := job.last.number("active")):
-        return _none_of_its_active(facts, job, active)
-    pod = job.pods[0] if job.pods else None
-    scheduler = None if pod is None else _unknown_scheduler(facts, pod)
-    why, detail = _why_not(facts, job)
-    cause, todo, thread = None, None, None
-    bug = None if job.pods else _of_earlier(facts, job)
-    if bug is not None:
-        why, thread = "an earlier Job of its name holds it up", bug.thread
-        todo, detail = bug.remedy, f"{detail}; hit is {bug.who}"
-    if pod is not None and "no node takes" in why and not _is_gated(pod):
+    if not job.pods:
+        return _without_pods(facts, job, spells)
+    pod = job.pods[0]
+    scheduler = _unknown_scheduler(facts, pod)
+    why, detail = _why_not(facts, pod)
+    cause = None
+    todo: str | None = (
+        "The kubelet's Events tell more: kubectl describe pod "
+        f"{in_kubectl(job.namespace, pod.name)}"
+    )
+    if "no node takes" in why and not _is_gated(pod):
         todo = of_scheduler(detail)
         detail += autoscaler(facts, pod) + claims(facts, job, pod)
     elif scheduler is not None:
         why = f"no scheduler has looked at its pods (schedulerName {scheduler})"
         detail = f"{detail}: no condition PodScheduled, and no Event of a scheduler"
         todo = "See whether that scheduler runs and serves this namespace; its log says more."
-    elif pod is not None and _is_gated(pod):
+    elif _is_gated(pod):
         why, todo = "its pods wait for scheduling gates", _GATED
-    elif job.pods:
-        todo = (
-            "The kubelet's Events tell more: kubectl describe pod "
-            f"{in_kubectl(job.namespace, job.pods[0].name)}"
-        )
-    elif bug is None:
-        todo = _LOOK_AT_MANAGER if not job.last.row["start_ns"] else _of_its_events(job)
     as_of_ns = facts.as_of(job.namespace, "jobs", "pods") or facts.as_of(job.namespace, "jobs")
-    came_ns = min((pod.created_ns for pod in job.pods), default=facts.end_ns)
-    came_late = as_of_ns - came_ns < BEGIN_NS
-    if job.pods and came_late:
+    came_ns = min(pod.created_ns for pod in job.pods)
+    if as_of_ns - came_ns < BEGIN_NS:
         why, todo = "its controller came late to create its pods", LOOK_AT_ALL
         detail = f"its first pod came {span(as_of_ns - came_ns)} before the last look"
-    if came_late and behind(spells, job.created_ns, came_ns):
-        why, cause, todo = "its controller was behind (TK207)", BACKLOG, None
-    age = span(as_of_ns - job.created_ns)
-    detail = f"{age} after its creation at {clock(job.created_ns)}; {detail}"
-    case = _plain(NOT_BEGUN, facts, job, f"has not begun: {why}", detail)
-    return replace(case, cause=cause, todo=todo, thread=thread)
+        if behind(spells, job.created_ns, came_ns):
+            why, cause, todo = _BEHIND, BACKLOG, None
+    return replace(_unbegun(facts, job, why, detail), cause=cause, todo=todo)
+
+
+def _without_pods(facts: Facts, job: Job, spells: Spells) -> Case:
+    """A Job that has not begun and has no pod: its controller has not come to it, or may not."""
+    if active := job.last.number("active"):
+        return _none_of_its_active(facts, job, active)
+    why, detail = _why_no_pod(facts, job)
+    bug = _of_earlier(facts, job)
+    pause = nobody_leads_since(facts, job.created_ns + BEGIN_NS)
+    if behind(spells, job.created_ns, facts.end_ns):
+        return replace(_unbegun(facts, job, _BEHIND, detail), cause=BACKLOG)
+    if pause is not None:
+        case = _unbegun(facts, job, "nobody leads (TK208)", detail)
+        return replace(case, cause=LEADER, todo=to_lead(pause))
+    if bug is not None:
+        detail = f"{detail}; hit is {bug.who}"
+        case = _unbegun(facts, job, "an earlier Job of its name holds it up", detail)
+        return replace(case, todo=bug.remedy, thread=bug.thread)
+    todo = _LOOK_AT_MANAGER if not job.last.row["start_ns"] else _of_its_events(job)
+    return replace(_unbegun(facts, job, why, detail), todo=todo)
+
+
+def _unbegun(facts: Facts, job: Job, why: str, detail: str) -> Case:
+    as_of_ns = facts.as_of(job.namespace, "jobs", "pods") or facts.as_of(job.namespace, "jobs")
+    age = f"{span(as_of_ns - job.created_ns)} after its creation at {clock(job.created_ns)}"
+    return _plain(NOT_BEGUN, facts, job, f"has not begun: {why}", f"{age}; {detail}")
 
 
 def _none_of_its_active(facts: Facts, job: Job, active: int) -> Case:
@@ -359,6 +366,7 @@ def _of_its_events(job: Job) -> str:
     )
 
 
+_BEHIND = "its controller was behind (TK207)"
 _GATED = "Let the controller that set the scheduling gate take it off the pod."
 _LOOK_AT_MANAGER = (
     "See whether the controller manager runs and leads (kubectl -n kube-system get lease "
@@ -392,60 +400,6 @@ def _of_earlier(facts: Facts, job: Job) -> KnownBug | None:
     return None
 
 
-def _suspended(facts: Facts, job: Job) -> Case:
-    shown = job.last.true("Suspended")
-    since_ns = None if shown is None else shown["last_transition_ns"]
-    since = f"since {clock(since_ns or job.created_ns)}" + ("" if since_ns else " or later")
-    since += facts.suspension(job.uid)
-    holder = holder_of(job)
-    admission = facts.admissions.get(job.uid) or facts.admissions.get(
-        job.last.row["owner_uid"] or ""
-    )
-    if admission is not None:
-        return _not_admitted(facts, job, admission, since, since_ns)
-    if holder is None:
-        claim = "is suspended at the end of the record"
-        return _plain(SUSPENDED, facts, job, claim, since, since_ns)
-    case = _plain(
-        SUSPENDED,
-        facts,
-        job,
-        f"is suspended: {holder.name} holds it back ({holder.what})",
-        f"{since}; known by its {'owner' if holder.what == 'its owner' else 'label'}",
-        since_ns,
-    )
-    if said := facts.queue_words.get((job.namespace, job.name)):
-        row = said[-1].row
-        case = replace(
-            case,
-            detail=f"{case.detail}; Event {row['reason']} of {row['involved_kind']} "
-                   f"{row['involved_name']}: {shortened(str(row['message'] or ''))}",
-        )  # fmt: skip
-    todo = (
-        f"`{holder.look}` says what it waits for. Do not set spec.suspend yourself: {holder.name} "
-        "sets it back."
-    )
-    return replace(case, todo=todo)
-
-
-def _not_admitted(
-    facts: Facts, job: Job, admission: Admission, since: str, since_ns: int | None
-) -> Case:
-    """A Job that Kueue holds back, as its Workload says."""
-    waits = why_it_waits(admission, job.namespace)
-    at = "" if waits.since_ns is None else f" (since {clock(waits.since_ns)})"
-    case = _plain(
-        SUSPENDED,
-        facts,
-        job,
-        f"is suspended: Kueue (queue {admission.queue or 'unknown'}) {waits.claim}{at}",
-        f"Workload {admission.name}: {waits.detail}; suspended {since}",
-        since_ns,
-    )
-    todo = f"{waits.todo} Do not set spec.suspend yourself: Kueue sets it back."
-    return replace(case, todo=todo)
-
-
 def _unscheduled(facts: Facts, pod: Pod) -> str | None:
     """What a scheduler that writes no condition says of a pod, in its last Event."""
     said = [e.row for e in facts.events_of_pod(pod) if e.row["reason"] == "FailedScheduling"]
@@ -463,10 +417,7 @@ def _unknown_scheduler(facts: Facts, pod: Pod) -> str | None:
     return str(name)
 
 
-def _why_not(facts: Facts, job: Job) -> tuple[str, str]:
-    if not job.pods:
-        return _why_no_pod(facts, job)
-    pod = job.pods[0]
+def _why_not(facts: Facts, pod: Pod) -> tuple[str, str]:
     scheduled = pod.last.condition("PodScheduled")
     if scheduled is not None and scheduled["status"] == "False":
         reason = scheduled["reason"] or "Unschedulable"

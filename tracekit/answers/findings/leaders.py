@@ -33,6 +33,23 @@ _LASTS = (
     "kube-system get pods -l component=kube-controller-manager. Until one leads, no Job or CronJob "
     "is looked at."
 )
+
+
+def nobody_leads_since(facts: Facts, at_ns: int) -> Pause | None:
+    """The pause that began before that time and had not ended at the look."""
+    return next((p for p in facts.pauses if p.lasts and p.from_ns <= at_ns), None)
+
+
+def to_lead(pause: Pause) -> str | None:
+    """What to do about what a pause holds up, where that is not what TK208 says of all."""
+    return "Until one leads, nothing becomes of it." if pause.lasts else None
+
+
+def says_nobody_leads(case: Case) -> bool:
+    """Whether a case is that nobody leads as of the look."""
+    return case.rule is LEADER and case.cause is None and case.todo == _LASTS
+
+
 #: So many of the Jobs that waited are named as evidence.
 _NAMED = 50
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracekit.answers.findings.controllers import BACKLOG, Spells
-from tracekit.answers.findings.leaders import LEADER
+from tracekit.answers.findings.leaders import LEADER, to_lead
 from tracekit.answers.findings.uncounted import behind
 from tracekit.answers.harm import DELAYS
 from tracekit.answers.model import Case, Rule, Severity
@@ -61,8 +61,9 @@ def overrun(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
     todo: str | None = _of_overrun(facts)
     if blind:
         why = "it was not ended when it was looked at"
-    elif facts.pause_between(due_ns, until_ns) is not None:
+    elif (pause := facts.pause_between(due_ns, until_ns)) is not None:
         why, cause = "nobody led when it passed (TK208)", LEADER
+        todo = to_lead(pause) or todo
     elif behind(spells, due_ns, until_ns):
         why, cause, todo = "its controller was behind (TK207)", BACKLOG, None
     elif not facts.is_whole:
@@ -169,5 +170,6 @@ def ttl_overrun(facts: Facts, job: Job) -> Iterator[Case]:
         ),
         job.cronjob,
         evidence={"ttl_s": seconds, "late_s": round((until_ns - due_ns) / NS_PER_S, 3)},
+        todo=None if pause is None else to_lead(pause),
         cause=cause,
     )
