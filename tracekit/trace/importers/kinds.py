@@ -131,7 +131,9 @@ def _is_audit(sample: Sample) -> bool:
         versions = sample.fields.get("apiVersion", set())
         if not versions and b"auditID" in sample.head:  # what `aws --output yaml` prints
             return True
-        return "protoPayload" in sample.fields or any(map(_is_audit_version, versions))
+        is_policy = sample.fields.get("kind") == {"Policy"}
+        of_audit = any(map(_is_audit_version, versions)) and not is_policy
+        return "protoPayload" in sample.fields or of_audit
     for text in sample.texts:
         try:
             if next(unwrap(text), None) is not None:

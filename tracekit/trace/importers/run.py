@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -22,16 +23,14 @@ from tracekit.trace.importers.assemble import write_rows
 from tracekit.trace.importers.combine import combine, joined_header
 from tracekit.trace.importers.facts import Version
 from tracekit.trace.importers.gather import Gathering
-from tracekit.trace.importers.kinds import BY_NAME, Kind, LineMaker, recognise, wrong_kind
+from tracekit.trace.importers.kinds import BY_NAME, LineMaker, Reader, recognise, wrong_kind
 from tracekit.trace.importers.kubectl import CUT_LIST, CUT_OBJECT, MANIFESTS
-from tracekit.trace.importers.kubectl_text import KUBECTL_TEXT
-from tracekit.trace.importers.remote import is_remote_trace
+from tracekit.trace.importers.parts import Part, PartError, Parts
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.source import LineSource, in_command
 from tracekit.trace.importers.watch import Mapped, Source, WatchImporter
 from tracekit.trace.importers.watchdog import EARLIER
 from tracekit.trace.reading.reader import TraceReader
-from tracekit.trace.stores.place import is_url
 from tracekit.trace.writing.placing import placed
 from tracekit.trace.writing.writer import TraceWriter
 
@@ -44,7 +43,6 @@ Advance = Callable[[int], None]
 #: lib/compress/clevels.h). The writer's own takes an eighth more CPU in all, for 7 % fewer bytes;
 #: who wants few bytes has `tracekit compact`.
 _LEVEL = 5
-KCM_LOG = "kcm-log"
 #: Lists of bundles are small and of memory a block takes five times its size.
 _MADE_BYTES = 2 * 1024 * 1024
 #: What is packed is nothing for the commands that read manifests.
@@ -72,15 +70,6 @@ class ImportRequest:
     looked_at_ns: int | None = None
 
 
-@dataclass(slots=True)
-class _Part:
-    """The files of one kind, or a trace that is there already."""
-
-    kind: Kind | None
-    sources: list[LineSource] = field(default_factory=list)
-    trace: Path | None = None
-
-
 def import_files(request: ImportRequest) -> list[ImportResult]:
     """Write the trace beside its place and rename it, so that what has the name is whole."""
     target = request.target
@@ -96,22 +85,51 @@ def import_files(request: ImportRequest) -> list[ImportResult]:
 
 def _import(request: ImportRequest, partial: Path) -> list[ImportResult]:
     gathering = Gathering(partial / "members", request.advance, request.kind)
-    parts = _parts(request, gathering)
-    request = _with_version(request, gathering.facts.version)
-    remarks = [*_remarks(request, gathering)]
+    parts = Parts(request.names, request.others, gathering)
+    version = gathering.facts.version
+    request = _with_version(request, version)
+    facts = []
+    if version is not None and version.text == request.header.kubernetes_version:
+        facts = [f"the cluster's version, {version.text}, is that of {version.said_by}"]
+    first: PartError | None = None
+    while True:
+        try:
+            return _attempt(request, parts, facts, partial)
+        except PartError as error:
+            first = first or error
+            if not parts.give_up(error):
+                raise first from error
+            for made in ("trace", "scratch", *(f"part-{n}" for n in range(len(BY_NAME)))):
+                shutil.rmtree(partial / made, ignore_errors=True)
+
+
+def _attempt(
+    request: ImportRequest, parts: Parts, facts: Sequence[str], partial: Path
+) -> list[ImportResult]:
+    """Import what the files are that are of use as far as is known.
+
+    Raises:
+        PartError: Nothing can be made of those of a kind.
+    """
+    chosen = parts.chosen(request.looked_at_ns)
+    remarks = [*parts.remarks(), *facts]
     results: list[ImportResult] = []
     traces: list[Path] = []
-    alone = len(parts) == 1
-    if alone and parts[0].trace is not None:
-        raise _only_a_trace(parts[0].trace, remarks)
-    for number, part in enumerate(parts):
+    alone = len(chosen) == 1
+    if alone and chosen[0].trace is not None:
+        raise _only_a_trace(chosen[0].trace, remarks)
+    for number, part in enumerate(chosen):
         if part.trace is not None:
             traces.append(part.trace)
             continue
-        assert part.kind is not None  # noqa: S101 - a part is files of a kind, or a trace
         place = partial / ("trace" if alone else f"part-{number}")
-        beside_ns = None if alone else _span_ns(traces)
-        result = _one(part, place, partial / "scratch", request, alone=alone, beside_ns=beside_ns)
+        assert part.kind is not None  # noqa: S101 - it is no trace, so it has files of a kind
+        result = ImportResult(part.kind.name, beside=not alone, scope=request.scope)
+        result.beside_ns = None if alone else _span_ns(traces)
+        try:
+            _one(part, place, partial / "scratch", request, parts, result)
+        except TraceFormatError as error:
+            raise PartError(part, str(error)) from error
         result.remarks += remarks
         remarks = []
         _tell(place, result)
@@ -141,77 +159,6 @@ def _with_version(request: ImportRequest, version: Version | None) -> ImportRequ
     return dataclasses.replace(request, header=header)
 
 
-def _remarks(request: ImportRequest, gathering: Gathering) -> Iterator[str]:
-    """What was left out of folders and archives, and what they told of the cluster."""
-    for why, count in gathering.left_out.most_common():
-        files = "1 file" if count == 1 else f"{count:,} files"
-        yield f"{files} {why} left out, for example {gathering.examples[why]}"
-    version = gathering.facts.version
-    if version is not None and version.text == request.header.kubernetes_version:
-        yield f"the cluster's version, {version.text}, is that of {version.said_by}"
-
-
-def _parts(request: ImportRequest, gathering: Gathering) -> list[_Part]:
-    """The sources, sorted by how much each kind tells, the best first."""
-    parts: dict[str, _Part] = {}
-    traces: list[_Part] = []
-    stdin = [name for name in (*request.names, *request.others) if name == "-"]
-    if len(stdin) > 1:
-        raise UsageError("standard input can be read once only: name - once")
-    for name, forced in chain(
-        ((name, True) for name in request.names), ((name, False) for name in request.others)
-    ):
-        if _is_trace(name):
-            traces.append(_Part(None, trace=TraceReader(name).path))
-            continue
-        for kind, source in gathering.files(name, forced=forced):
-            parts.setdefault(kind.name, _Part(kind)).sources.append(source)
-    if not traces and parts.keys() == {KUBECTL_TEXT, KCM_LOG}:
-        why = "that a controller manager wrote, which stand beside states only,"
-        _leave(parts.pop(KCM_LOG), why, gathering)
-    if len(parts) + len(traces) > 1 and KUBECTL_TEXT in parts:
-        why = "that kubectl prints for people, of which what is beside it says more,"
-        _leave(parts.pop(KUBECTL_TEXT), why, gathering)
-    collected_ns = request.looked_at_ns or gathering.facts.collected_ns
-    for part in parts.values():
-        for source in part.sources:
-            source.collected_ns = collected_ns
-            if part.kind is BY_NAME[KUBECTL_TEXT] and collected_ns is None:
-                source.collected_ns = _written_ns(source.name)
-    return sorted([*traces, *parts.values()], key=_rank)
-
-
-def _leave(part: _Part, why: str, gathering: Gathering) -> None:
-    """Leave out files of a kind for what is beside them, or is not."""
-    for source in part.sources:
-        gathering.left_out[why] += 1
-        gathering.examples.setdefault(why, source.name)
-
-
-def _written_ns(name: str) -> int | None:
-    """When a file, or the archive that it is in, was written, Unix ns."""
-    place = Path(name)
-    found = next((path for path in (place, *place.parents) if path.is_file()), None)
-    return found.stat().st_mtime_ns if found is not None else None
-
-
-def _rank(part: _Part) -> int:
-    """How much a source tells, the best first; a trace made by an import as what it was made of."""
-    if part.kind is not None:
-        return part.kind.rank
-    assert part.trace is not None  # noqa: S101 - a part is files of a kind, or a trace
-    sessions = TraceReader(part.trace).header.sessions
-    made_of = str(sessions[0].get("source") or "") if sessions else ""
-    kind = BY_NAME.get(made_of.removeprefix("import "))
-    return kind.rank - 1 if kind is not None else -1
-
-
-def _is_trace(name: str) -> bool:
-    if is_url(name):
-        return is_remote_trace(name)
-    return name != "-" and (Path(name) / HEADER_NAME).is_file()
-
-
 def _span_ns(traces: Sequence[Path]) -> tuple[int, int] | None:
     """When what these traces show begins and ends."""
     streams = [stream for trace in traces for stream in TraceReader(trace).streams()]
@@ -221,30 +168,22 @@ def _span_ns(traces: Sequence[Path]) -> tuple[int, int] | None:
 
 
 def _one(
-    part: _Part,
+    part: Part,
     place: Path,
     scratch: Path,
     request: ImportRequest,
-    *,
-    alone: bool,
-    beside_ns: tuple[int, int] | None = None,
-) -> ImportResult:
+    parts: Parts,
+    result: ImportResult,
+) -> None:
     """Import the files of one kind."""
     kind, header = part.kind, request.header
     assert kind is not None  # noqa: S101 - the caller looked
     session = {"source": f"import {kind.name}"}
-    result = ImportResult(kind.name, beside=not alone, scope=request.scope, beside_ns=beside_ns)
     if kind.reader is None:
         _watch(part, place, scratch, request, result)
-        return result
+        return
     reader = kind.reader(scratch, result)
-    for source in part.sources:
-        before = _taken(result)
-        reader.read(source)
-        if source.problem is not None:
-            result.problems[f"{source.name} is cut off: {source.problem}"] += 1
-        if _taken(result) == before:
-            raise wrong_kind(source.again(), kind, result.problems)
+    _read(reader, part, parts, result)
     rows = reader.rows()
     first = next(rows, None)
     if first is None and kind.rank < _BESIDE_ONLY:
@@ -261,11 +200,40 @@ def _one(
         write_rows(writer, chain(() if first is None else (first,), rows), result)
         writer.close(compact=True)
         result.rows = writer.next_seq
-    return result
+
+
+def _read(reader: Reader, part: Part, parts: Parts, result: ImportResult) -> None:
+    """Read the files of a kind; those in folders and archives of which nothing can be are left."""
+    useless: list[tuple[LineSource, TraceFormatError]] = []
+    assert part.kind is not None  # noqa: S101 - the caller looked
+    for source in part.sources:
+        before = _taken(result)
+        why: TraceFormatError | None = None
+        try:
+            reader.read(source)
+        except TraceFormatError as error:
+            if _taken(result) != before:
+                raise
+            why = error
+        if source.problem is not None:
+            result.problems[f"{source.name} is cut off: {source.problem}"] += 1
+        if _taken(result) == before:
+            why = why or wrong_kind(source.again(), part.kind, result.problems)
+            if parts.is_named(source):
+                raise why
+            useless.append((source, why))
+    if len(useless) == len(part.sources):
+        raise useless[0][1]
+    if useless:
+        example = useless[0][1]
+        what = (
+            f"files that look like {part.kind.name} and are not, left out, for example: {example}"
+        )
+        result.problems[what] += len(useless)
 
 
 def _watch(
-    part: _Part, place: Path, scratch: Path, request: ImportRequest, result: ImportResult
+    part: Part, place: Path, scratch: Path, request: ImportRequest, result: ImportResult
 ) -> None:
     """Import a watch log, or what can be made into one."""
     kind, header = part.kind, request.header
@@ -305,7 +273,7 @@ def _watch(
         result.times = f"the source has no receive times: each row has {has}"
 
 
-def _nothing_kept(part: _Part, result: ImportResult) -> TraceFormatError:
+def _nothing_kept(part: Part, result: ImportResult) -> TraceFormatError:
     """What is said of files of a kind that hold nothing that a trace keeps."""
     assert part.kind is not None  # noqa: S101 - the caller looked
     first = part.sources[0]
@@ -328,7 +296,7 @@ def _nothing_kept(part: _Part, result: ImportResult) -> TraceFormatError:
     )
 
 
-def _manifests_only(part: _Part, result: ImportResult) -> TraceFormatError:
+def _manifests_only(part: Part, result: ImportResult) -> TraceFormatError:
     """What is said of files in which nothing but manifests is."""
     name = part.sources[0].name
     plain = "FILE" if Path(name).suffix in _PACKED else in_command(name)

@@ -64,6 +64,8 @@ _MID_LINE = "it ends in the middle of a line"
 #: A line longer than this is no one document that memory should hold.
 _LINE_BYTES_MAX = 256 * 1024 * 1024
 
+#: What standard input is called.
+STDIN = "stdin"
 #: What is said of a file without text.
 EMPTY = "is empty: there is nothing to import"
 BLANK = "holds nothing but white space: there is nothing to import"
@@ -133,7 +135,7 @@ class LineSource:
         within: Unpacked | None = None,
     ) -> None:
         """`path`: where it lies, if `name` is another; `within`: what came out of its archive."""
-        self.name = "stdin" if name == "-" else shown_name(name)
+        self.name = STDIN if name == "-" else shown_name(name)
         #: What came out of it so far, where it is compressed.
         self.unpacked = Unpacked(self.name, within)
         self._within = within
@@ -166,7 +168,7 @@ class LineSource:
 
     def again(self) -> LineSource:
         """The same source from its beginning, as far as it can be read twice."""
-        name = "-" if self.name == "stdin" else self.name
+        name = "-" if self.name == STDIN else self.name
         return LineSource(name, opened=self._open, path=self.path, within=self._within)
 
     def release(self) -> None:
