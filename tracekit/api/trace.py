@@ -168,7 +168,7 @@ class Trace:
         >>> trace.jobs("t-fixed-completions").column("outcome").to_pylist()
         ['Complete', 'Complete', 'Complete']
         """
-        rows = self._session().table("SELECT * FROM jobs ORDER BY created_at, namespace, job")
+        rows = self._session().own_table("SELECT * FROM jobs ORDER BY created_at, namespace, job")
         if namespace is None:
             return rows
         self._session().objects.check_namespace(namespace)

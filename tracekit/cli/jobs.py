@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import click
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tracekit.answers.findings.diagnosis import wanted_selector
 from tracekit.base.errors import UsageError
@@ -121,14 +124,12 @@ def jobs(
     cronjob = options["cronjob"]
     if cronjob is not None:
         session.objects.check_cronjob(cronjob, namespace)
-    rows = session.table(
+    rows = session.own_table(
         "SELECT namespace AS _namespace, cronjob AS _cronjob, outcome AS _outcome, "  # noqa: S608
         f"labels AS _labels, {_columns(output, len(session.sources))} FROM jobs "
         f"WHERE {_lived(range_within(session.end_ns, **times))} ORDER BY {order}"
     )
-    rows = session.matching(
-        rows, _namespace=namespace, _outcome=options["outcome"], _cronjob=cronjob
-    )
+    rows = _matching(rows, _namespace=namespace, _outcome=options["outcome"], _cronjob=cronjob)
     if selector is not None:
         labels = [dict(found or ()) for found in rows["_labels"].to_pylist()]
         rows = rows.filter([selector_matches(selector, found) for found in labels])
@@ -141,6 +142,16 @@ def jobs(
         write_listing(rows, sys.stdout)
     else:
         write_rows(rows, output, sys.stdout)
+
+
+def _matching(rows: pa.Table, **wanted: str | Sequence[str] | None) -> pa.Table:
+    """The rows whose columns have the wanted value, or one of them; None and () ask nothing."""
+    for name, value in wanted.items():
+        if value not in (None, ()):
+            values = [value] if isinstance(value, str) else value
+            known = pa.array([one.lower() for one in values], pa.string())
+            rows = rows.filter(pc.is_in(pc.utf8_lower(rows[name]), known))
+    return rows
 
 
 def _why_none(session: Session) -> str:

@@ -58,8 +58,8 @@ _MACRO_DOC = re.compile(r"^--- (?P<call>(?P<name>\w+)\([^)]*\)): (?P<text>.*)$",
 
 _MACRO = re.compile(r"^CREATE MACRO (?P<name>\w+)\(", re.MULTILINE)
 _NAMED = re.compile(r"\w+")
-#: What a query or view of ours takes; others write as they like.
-_TAKEN = re.compile(r"\b(?:FROM|JOIN)\s+(?:internal\.)?(\w+)")
+#: What a query or view of ours takes, or calls; others write as they like.
+_TAKEN = re.compile(r"\b(?:(?:FROM|JOIN)\s+(?:internal\.)?(?P<taken>\w+)|(?P<called>\w+)\()")
 #: A query with one of these may ask for what there is; DESC does only where a query can begin.
 _CATALOG_WORDS = re.compile(
     r"\b(show|describe|summarize|pragma\w*|information_schema|duckdb_\w+|sqlite_master)\b"
@@ -142,7 +142,7 @@ def job_columns() -> tuple[str, ...]:
     return tuple(column.name for column in jobs.columns)
 
 
-def macro_scripts() -> tuple[str, str]:
+def _macro_scripts() -> tuple[str, str]:
     """The macros that the views need, and those that need the views."""
     return f"{_read('macros', 'base')}\n{_disrupter()}", _read("macros", "questions")
 
@@ -163,13 +163,18 @@ def parts_for(query: str, *, is_own: bool = False) -> tuple[str, ...]:
     if _CATALOG_WORDS.search(query):
         return tuple(_definitions())
     wanted: set[str] = set()
-    ahead = (_TAKEN if is_own else _NAMED).findall(query)
+    ahead = [*_taken(query)] if is_own else _NAMED.findall(query)
     while ahead:
         name = ahead.pop().lower()
         if name in _definitions() and name not in wanted:
             wanted.add(name)
-            ahead += _TAKEN.findall(_definitions()[name])
+            ahead.extend(_taken(_definitions()[name]))
     return tuple(name for name in _definitions() if name in wanted)
+
+
+def _taken(text: str) -> Iterator[str]:
+    for match in _TAKEN.finditer(text):
+        yield match["taken"] or match["called"]
 
 
 def with_meanings(query: str) -> str:
@@ -210,12 +215,16 @@ def definition(part: str) -> str:
 @lru_cache(maxsize=1)
 def _definitions() -> Mapping[str, str]:
     """By name, in an order in which each one only needs those before it."""
-    script = macro_scripts()[1]
+    below, above = map(_macros_in, _macro_scripts())
+    return below | {view.name: view.sql for view in views()} | above
+
+
+def _macros_in(script: str) -> dict[str, str]:
+    """The statements that make the macros of a script, by their names."""
     starts = [match.start() for match in _MACRO.finditer(script)]
     ends = [*starts[1:], len(script)]
-    macro_texts = [script[start:end] for start, end in zip(starts, ends, strict=True)]
-    named = {_MACRO.match(text)["name"]: text for text in macro_texts}  # type: ignore[index]
-    return {view.name: view.sql for view in views()} | named
+    texts = [script[start:end] for start, end in zip(starts, ends, strict=True)]
+    return {_MACRO.match(text)["name"]: text for text in texts}  # type: ignore[index]
 
 
 @lru_cache(maxsize=1)
@@ -223,7 +232,7 @@ def macros() -> tuple[Macro, ...]:
     """The macros that are for users."""
     return tuple(
         Macro(match["name"], match["call"], match["text"])
-        for script in macro_scripts()
+        for script in _macro_scripts()
         for match in _MACRO_DOC.finditer(script)
     )
 

@@ -40,10 +40,10 @@ SCHEMAS = {
 }
 #: Those that are made together.
 ANSWERS = ("_findings", "_causes", "_endings", "_waits")
-#: The views that those are made from.
+#: The views and macros that those are made from.
 READ = {
     "_verdicts": "",
-    "_cron_ticks": "leaders, internal._states",
+    "_cron_ticks": "leaders, internal._states, finished_condition",
     "_schedule_notes": "internal._cronjobs, jobs",
     "_coverage": "",
     **dict.fromkeys(ANSWERS, ""),

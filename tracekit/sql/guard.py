@@ -48,6 +48,8 @@ _THERE: Final = """
     WHERE function_type IN ('table', 'pragma') OR (internal AND macro_definition IS NOT NULL)
     UNION ALL SELECT view_name, false, sql FROM duckdb_views() WHERE internal
 """
+#: What a process found of it, once it looked.
+_known: list[tuple[frozenset[str], frozenset[str]]] = []
 _SETTING_NAMES: Final = "SELECT name FROM duckdb_settings()"
 _CALLED: Final = re.compile(r'(\w+)"?\s*\(')
 _SERIALIZE: Final = "SELECT json_serialize_sql(?::VARCHAR)"
@@ -111,26 +113,34 @@ def _only_reads(connection: duckdb.DuckDBPyConnection, tree: Any) -> bool:
     # Some functions take a text that they are given for a table's name.
     tables |= {text.strip('"').lower() for text in _texts(of_tables)}
     named = {str(function.get("function_name")).lower() for function in of_tables}
-    functions, closed = _there(connection)
+    functions, closed = _known_in(connection)
     # One that DuckDB does not have either is a macro of ours, or misspelt.
     if (calls | tables) & closed or named & (functions | closed):
         return False
     return not shown or not _are_settings(connection, shown)
 
 
-def _forbidden(connection: duckdb.DuckDBPyConnection) -> set[str]:
+def _forbidden(connection: duckdb.DuckDBPyConnection) -> frozenset[str]:
     """Functions that do more than make values of what they are given."""
-    functions, closed = _there(connection)
+    functions, closed = _known_in(connection)
     return functions | closed
 
 
-def _there(connection: duckdb.DuckDBPyConnection) -> tuple[set[str], set[str]]:
-    """Table functions that are not allowed, and what is closed; each look takes 30 ms.
+def _known_in(connection: duckdb.DuckDBPyConnection) -> tuple[frozenset[str], frozenset[str]]:
+    """Table functions that are not allowed, and what is closed.
 
-    Closed is what tells how DuckDB is set, and its own views and macros that are made of such.
+    Closed is what tells how DuckDB is set, and its own views and macros that are made of such. Both
+    are DuckDB's own: a connection that only reads can load no more, and a look takes 30 ms.
     """
+    if not _known:
+        _known.append(_there(connection))
+    return _known[0]
+
+
+def _there(connection: duckdb.DuckDBPyConnection) -> tuple[frozenset[str], frozenset[str]]:
     there = connection.cursor().execute(_THERE).fetchall()
-    functions = {str(name).lower() for name, is_table, _ in there if is_table} - _TABLE_FUNCTIONS
+    tables = {str(name).lower() for name, is_table, _ in there if is_table}
+    functions = frozenset(tables - _TABLE_FUNCTIONS)
     forbidden = functions | _SETTINGS
     made = {
         str(name).lower()
@@ -139,7 +149,7 @@ def _there(connection: duckdb.DuckDBPyConnection) -> tuple[set[str], set[str]]:
         and name not in _TABLE_FUNCTIONS
         and forbidden & {*_CALLED.findall(str(text).lower())}
     }
-    return functions, made | _SETTINGS
+    return functions, frozenset(made | _SETTINGS)
 
 
 def _is_query(connection: duckdb.DuckDBPyConnection, text: str) -> bool:

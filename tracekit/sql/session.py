@@ -27,7 +27,6 @@ from tracekit.sql.catalog import (
     asks_what_there_is,
     comments,
     definition,
-    macro_scripts,
     macros,
     parts_for,
     views,
@@ -199,18 +198,17 @@ class Session:
     def table(self, query: str) -> pa.Table:
         """The result of a query, read around files that turn out to be damaged."""
         with self._errors(query):
-            statement = self._prepare(query)
-            for _ in range(3):
-                try:
-                    return self._fetch(statement)
-                except duckdb.Error:
-                    if not self._repair():
-                        raise
-            return self._fetch(statement)
+            return self._fetch_around_damage(self._prepare(query))
+
+    def own_table(self, query: str) -> pa.Table:
+        """The same for a query of our own, which needs no check that it only reads."""
+        with self._errors(query):
+            self._compute_for(query)
+            return self._fetch_around_damage(query)
 
     def compute(self, view: str) -> None:
         """Have what a view is made of, for queries of our own, which compute nothing."""
-        self.table(f"SELECT 1 FROM {view} LIMIT 0")  # noqa: S608 - a view's name, of our own
+        self.own_table(f"SELECT 1 FROM {view} LIMIT 0")  # noqa: S608 - a view's name, of our own
 
     def hold(self, *parts: str) -> None:
         """Make these of `SHARED` once, for several queries; such as were asked for stay views."""
@@ -247,17 +245,14 @@ class Session:
         for part in self.columns(query, **values).to_batches(_AT_A_TIME):
             yield from zip(*(column.to_pylist() for column in part.columns), strict=True)
 
-    @staticmethod
-    def matching(rows: pa.Table, **wanted: str | Sequence[str] | None) -> pa.Table:
-        """The rows whose columns have the wanted value, or one of them; None and () ask nothing."""
-        import pyarrow.compute as pc  # noqa: PLC0415 - slow to import
-
-        for name, value in wanted.items():
-            if value not in (None, ()):
-                values = [value] if isinstance(value, str) else value
-                known = pa.array([one.lower() for one in values], pa.string())
-                rows = rows.filter(pc.is_in(pc.utf8_lower(rows[name]), known))
-        return rows
+    def _fetch_around_damage(self, statement: str) -> pa.Table:
+        for _ in range(3):
+            try:
+                return self._fetch(statement)
+            except duckdb.Error:
+                if not self._repair():
+                    raise
+        return self._fetch(statement)
 
     def _fetch(self, query: str, *, whole: bool = True) -> pa.Table:
         with self._only_reading():
@@ -306,13 +301,18 @@ class Session:
         if (answer := with_meanings(statements[-1])) != statements[-1] and len(statements) == 1:
             return answer
         check_values(self.connection, statements[-1], views())
+        self._compute_for(query)
+        for statement in statements[:-1]:
+            self.connection.execute(statement)
+        return statements[-1]
+
+    def _compute_for(self, query: str) -> None:
+        """Make the views that a query names, and compute what it names of the computed ones."""
+        self._make_parts(query)
         wanted = {COMPUTED[name.lower()] for name in _COMPUTED_NAMES.findall(query)}
         for table in sorted(wanted - self._computed):
             self._fill(table)
             self._computed.add(table)
-        for statement in statements[:-1]:
-            self.connection.execute(statement)
-        return statements[-1]
 
     def _comment(self) -> None:
         """Tell DuckDB what views and columns mean, for DESCRIBE and its catalog."""
@@ -483,7 +483,6 @@ class Session:
         else:  # a query that takes rows finds none of this name, and fails
             ends = "SELECT ''::VARCHAR AS trace, 0::BIGINT AS trace_end_ns WHERE false"
         self.connection.execute(f"CREATE VIEW internal._ends AS {ends}")
-        self.connection.execute(macro_scripts()[0])
 
     def _ends(self) -> str:
         """When the last row of each trace was received, whatever of it is chosen."""
