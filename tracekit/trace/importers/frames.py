@@ -162,6 +162,30 @@ def split_list(
     return found, revision if isinstance(revision, str) and revision else None
 
 
+def lists_within(document: Mapping[str, Any]) -> list[Raw]:
+    """A list of lists, as who puts outputs together makes one: each by itself; [] if it is none."""
+    found: list[Raw] = []
+    waiting: list[Mapping[str, Any]] = [document]
+    while waiting:
+        outer = waiting.pop()
+        items = outer["items"] if _is_list(outer) else []
+        inner = [item for item in items if _is_list(item)]
+        if not inner:
+            found.append(dict(outer))
+            continue
+        waiting += reversed(inner)
+        rest = [item for item in items if not _is_list(item)]
+        found += [{**outer, "items": rest}] if rest else []
+    return found if len(found) > 1 or found[0] != document else []
+
+
+def _is_list(value: Any) -> bool:
+    if not isinstance(value, dict) or not isinstance(value.get("items"), list):
+        return False
+    kind = value.get("kind")
+    return isinstance(kind, str) and kind.endswith("List")
+
+
 def _listed_stream(document: Mapping[str, Any], kind: str) -> str | None:
     """The stream of a typed list; kubectl gives some the version of its own lists, v1."""
     version = document.get("apiVersion")

@@ -28,6 +28,7 @@ from tracekit.trace.importers.frames import (
     kept_of,
     latest_stamp,
     listed,
+    lists_within,
     split_list,
     stream_named,
     stream_of,
@@ -40,7 +41,7 @@ from tracekit.trace.importers.shipped import events_in, in_cells, is_event_table
 from tracekit.trace.importers.source import LineSource
 from tracekit.trace.importers.tables import rows
 from tracekit.trace.importers.values import check_values, has_half_a_character
-from tracekit.trace.importers.yamls import is_yaml, yaml_documents
+from tracekit.trace.importers.yamls import BlocksBetween, is_yaml, yaml_documents
 
 Raw = dict[str, Any]
 
@@ -66,6 +67,7 @@ CUT_OBJECT = (
 #: Upstream: RFC 8259, section 8.2. No API server writes that; what cuts a text between two does.
 HALF = "documents with half a character in a text (\\ud800 to \\udfff alone)"
 REPEATED = "objects that are in several files, taken once"
+_KEPT_KINDS = frozenset({*STREAM_KINDS.values(), "Workload"})
 _WITH_STATUS = frozenset({"jobs", "cronjobs", "pods"})
 
 
@@ -143,7 +145,15 @@ class KubectlLines:
             source.release()
             yield from self._document(one, stamps)
             return
-        for number, text in documents(stamps.strip(source.lines()), source.name):
+        yield from self._json(source, stamps)
+
+    def _json(self, source: LineSource, stamps: Stamps) -> Iterator[bytes]:
+        """The lines for documents of JSON, with YAML between them or not."""
+        blocks = BlocksBetween(source.name, self._broken)
+        lines = stamps.strip(source.lines())
+        for number, text in documents(lines, source.name, blocks.take):
+            for document in blocks.documents():
+                yield from self._yaml_document(document, stamps)
             try:
                 document = orjson.loads(text)
             except orjson.JSONDecodeError:
@@ -156,18 +166,24 @@ class KubectlLines:
                 yield from self._document(document, stamps)
             else:
                 self._result.problems[f"what is no object in {source.name}, left out"] += 1
+        for document in blocks.documents(end=True):
+            yield from self._yaml_document(document, stamps)
+
+    def _broken(self, what: str) -> None:
+        self._result.problems[f"{self._name} {what}, left out"] += 1
 
     def _yaml(self, source: LineSource, stamps: Stamps) -> Iterator[bytes]:
-        def broken(what: str) -> None:
-            self._result.problems[f"{source.name} {what}, left out"] += 1
+        for document in yaml_documents(source, self._broken):
+            yield from self._yaml_document(document, stamps)
 
-        for document in yaml_documents(source, broken):
-            cut = _cut(document)
-            if cut:
-                self._result.shapes["object"] += 1
-                self._result.problems[cut] += 1
-            else:
-                yield from self._document(document, stamps)
+    def _yaml_document(self, document: Raw, stamps: Stamps) -> Iterator[bytes]:
+        """The lines for a document of YAML, which can be cut anywhere and be YAML still."""
+        cut = _cut(document)
+        if cut:
+            self._result.shapes["object"] += 1
+            self._result.problems[cut] += 1
+        else:
+            yield from self._document(document, stamps)
 
     def _table(self, source: LineSource, stamps: Stamps) -> Iterator[bytes]:
         """The lines for a table in whose cells Events are as JSON."""
@@ -196,6 +212,10 @@ class KubectlLines:
             self._result.shapes["watch event"] += 1
             yield from self._state(obj, str(kind), stamps)
             return
+        for one in lists_within(document) or (document,):
+            yield from self._object_or_list(one, stamps)
+
+    def _object_or_list(self, document: Raw, stamps: Stamps) -> Iterator[bytes]:
         lists = split_list(document, self._unnamed)
         if lists is None:
             self._result.shapes["object"] += 1
@@ -426,14 +446,14 @@ def is_kubectl(sample: Sample) -> bool:
 
 def has_streams(sample: Sample, name: str) -> bool:
     """Whether a file that begins so may hold objects of a kind that a trace keeps."""
+    kinds = {kind.removesuffix("List") for kind in sample.fields.get("kind", ())}
     if sample.is_yaml:
-        kinds = {kind.removesuffix("List") for kind in sample.fields.get("kind", ())}
         if kinds <= {""}:
             return not sample.whole or stream_named(name) is not None
-        return not kinds.isdisjoint({*STREAM_KINDS.values(), "Workload"})
-    if is_event_table(sample.head):
+        return not kinds.isdisjoint(_KEPT_KINDS)
+    if is_event_table(sample.head) or not sample.whole or not kinds.isdisjoint(_KEPT_KINDS):
         return True
-    return not sample.whole or any(_is_of_stream(value, name) for value in sample.values)
+    return any(_is_of_stream(value, name) for value in sample.values)
 
 
 def _is_of_stream(document: Raw, name: str) -> bool:
@@ -444,6 +464,8 @@ def _is_of_stream(document: Raw, name: str) -> bool:
     obj = document.get("object")
     if isinstance(obj, dict):
         return stream_of(obj) is not None
+    if inner := lists_within(document):
+        return any(_is_of_stream(one, name) for one in inner)
     lists = split_list(document, stream_named(name))
     if lists is not None:
         return bool(lists[0])

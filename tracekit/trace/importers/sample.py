@@ -83,9 +83,9 @@ class Sample:
 
     @cached_property
     def fields(self) -> dict[str, set[str]]:
-        """Of YAML the values of some fields of its documents and their items."""
+        """Of YAML in it the values of some fields of its documents and their items."""
         found: dict[str, set[str]] = {}
-        text = b"\n".join((self.head, *blocks_in(self.head))) if self.is_yaml else b""
+        text = b"\n".join((self.head if self.is_yaml else b"", *blocks_in(self.head)))
         for name, value in _FIELD.findall(text):
             found.setdefault(name.decode(), set()).add(value.strip(b"'\"").decode(errors="replace"))
         return found

@@ -86,6 +86,51 @@ def yaml_documents(source: LineSource, broken: Callable[[str], None]) -> Iterato
             yield from _mappings(found, number, broken)
 
 
+class BlocksBetween:
+    """Blocks of YAML in a file of JSON: people put outputs of both behind each other."""
+
+    def __init__(self, name: str, broken: Callable[[str], None]) -> None:
+        self._name, self._broken = name, broken
+        self._held: list[bytes] = []
+        self._bytes = 0
+        self._ready: list[bytes] = []
+
+    def take(self, line: bytes) -> bool:
+        """Whether a line outside any document of JSON is one of YAML, or `---` between two."""
+        is_end = line[:3] == b"---" and not line[3:].strip()
+        begin = _BLOCK.match(line)
+        begins = begin is not None and not begin.group(1)
+        if begins or is_end or (self._held and _within(line, b"") is None):
+            self._close()
+        if is_end or not (begins or self._held):
+            return is_end
+        self._held.append(line)
+        self._bytes += len(line)
+        if self._bytes > _DOCUMENT_BYTES_MAX:
+            raise _too_long(self._name)
+        return True
+
+    def documents(self, *, end: bool = False) -> Iterator[Raw]:
+        """The mappings of the blocks that ended; at the `end` of the file that of the last, too."""
+        if end:
+            self._close()
+        ready, self._ready = self._ready, []
+        for block in ready:
+            try:
+                found = load(block, self._name)
+            except yaml.YAMLError:
+                found = None
+            if isinstance(found, dict):
+                yield found
+            else:
+                self._broken("has a block of YAML that cannot be read")
+
+    def _close(self) -> None:
+        if self._held:
+            self._ready.append(b"\n".join(self._held))
+        self._held, self._bytes = [], 0
+
+
 def _mappings(found: Any, number: int, broken: Callable[[str], None]) -> Iterator[Raw]:
     for document in found if isinstance(found, list) else [found]:
         if isinstance(document, dict):
@@ -165,6 +210,13 @@ def _too_many(name: str, error: plain_yaml.TooManyValuesError) -> TraceFormatErr
     return TraceFormatError(f"{name} has {error}: ask kubectl for -o json, which is read faster")
 
 
+def _too_long(name: str) -> TraceFormatError:
+    return TraceFormatError(
+        f"{name} is YAML of more than {_DOCUMENT_BYTES_MAX >> 20} MiB: ask kubectl for -o json, "
+        "which is read faster"
+    )
+
+
 def _pieces(source: LineSource) -> Iterator[tuple[int, bytes]]:
     """The text of each document, with the number of its first line.
 
@@ -196,9 +248,6 @@ def _pieces(source: LineSource) -> Iterator[tuple[int, bytes]]:
             error = plain_yaml.TooManyValuesError(_ITEMS_MAX, by_aliases=False)
             raise _too_many(source.name, error)
         if size > _DOCUMENT_BYTES_MAX:
-            raise TraceFormatError(
-                f"{source.name} is YAML of more than {_DOCUMENT_BYTES_MAX >> 20} MiB: ask kubectl "
-                "for -o json, which is read faster"
-            )
+            raise _too_long(source.name)
     if any(text.strip() for text in held):
         yield first, b"\n".join(held)

@@ -47,7 +47,38 @@ def text(indent: int | None = 4) -> bytes:
     return json.dumps(pods(), indent=indent).encode()
 
 
+def listed(*items: dict) -> dict:
+    return {"apiVersion": "v1", "kind": "List", "items": list(items)}
+
+
+class AsKubectl(yaml.SafeDumper):
+    """Writes a text of lines as lines."""
+
+
+AsKubectl.add_representer(
+    str,
+    lambda dumper, data: dumper.represent_scalar(
+        "tag:yaml.org,2002:str", data, style="|" if "\n" in data else None
+    ),
+)
+
+
+def printed(number: int, *, as_yaml: bool) -> str:
+    """One pod, with an annotation in which kubectl keeps a manifest as JSON."""
+    obj = pod(number)
+    manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "m"}, "spec": {}}
+    obj["metadata"]["annotations"]["last-applied"] = json.dumps(manifest) + "\n"
+    return yaml.dump(obj, Dumper=AsKubectl) if as_yaml else json.dumps(obj, indent=4)
+
+
 LAYOUTS = {
+    "list-of-lists": json.dumps(listed(listed(listed(pod(0)), pod(1)), listed(pod(2)))).encode(),
+    "list-of-lists-yaml": yaml.safe_dump(listed(listed(pod(0), pod(1)), pod(2))).encode(),
+    "json-between-dashes": "\n---\n".join(json.dumps(pod(n)) for n in range(3)).encode(),
+    "dashes-first": b"---\n" + text(),
+    "json-yaml-json": "\n".join(printed(n, as_yaml=n == 1) for n in range(3)).encode(),
+    "yaml-json-yaml": "\n".join(printed(n, as_yaml=n != 1) for n in range(3)).encode(),
+    "yaml-dashes-json": "\n---\n".join(printed(n, as_yaml=n == 0) for n in range(3)).encode(),
     "pretty": text(),
     "compact": text(None),
     "flush": "\n".join(line.lstrip() for line in text().decode().splitlines()).encode(),
@@ -96,8 +127,25 @@ def test_every_layout_is_the_same_objects(tmp_path: Path, content: bytes, kind: 
     path.write_bytes(content)
     (result,) = import_files(ImportRequest([str(path)], tmp_path / "trace", kind=kind))
     assert result.kind == "kubectl"
-    assert states(tmp_path / "trace") == ["p-0", "p-1", "p-2"]
+    assert sorted(states(tmp_path / "trace")) == ["p-0", "p-1", "p-2"]
     assert not [p for p in result.problems if "left out" in p or "cut off" in p]
+
+
+def test_a_block_of_yaml_among_json_that_is_cut_is_counted(tmp_path: Path) -> None:
+    path = tmp_path / "source"
+    path.write_text(f"{json.dumps(pod(0))}\napiVersion: v1\nkind: [\n{json.dumps(pod(1))}\n")
+    (result,) = import_files(ImportRequest([str(path)], tmp_path / "trace"))
+    assert states(tmp_path / "trace") == ["p-0", "p-1"]
+    assert [n for p, n in result.problems.items() if "block of YAML" in p] == [1]
+
+
+def test_a_folders_file_of_json_with_jobs_in_yaml_behind_is_read(tmp_path: Path) -> None:
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
+    (tmp_path / "bundle").mkdir()
+    path = tmp_path / "bundle" / "all.txt"
+    path.write_text(f"{json.dumps(node, indent=2)}\n---\n{printed(0, as_yaml=True)}")
+    import_files(ImportRequest([str(tmp_path / "bundle")], tmp_path / "trace"))
+    assert states(tmp_path / "trace") == ["p-0"]
 
 
 @pytest.mark.parametrize("indent", [None, 4])
