@@ -37,21 +37,23 @@ from tracekit.trace.importers.documents import documents
 from tracekit.trace.importers.frames import is_object
 from tracekit.trace.importers.observation import pack, unpack
 from tracekit.trace.importers.report import ImportResult
-from tracekit.trace.importers.sample import Sample, unstamped
+from tracekit.trace.importers.sample import Sample
 from tracekit.trace.importers.source import LineSource, in_command
 from tracekit.trace.importers.spill import Spill
+from tracekit.trace.importers.tables import first_rows, is_table, rows
 
 _KLOG = re.compile(
     rb"^[IWEF](\d\d)(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{6})\s+\d+ ([\w./-]+\.go):\d+\] (.*)$",
     re.DOTALL,
 )
-#: Before the line of a container: its runtime's time and stream.
-_RUNTIME = re.compile(
-    rb"^(\d{4}-\d\d-\d\dT\S+) (?:(?:stdout|stderr) F(?::\S+)? )?(?=[IWEF]\d{4} |\{)"
-)
-_POD = re.compile(rb"^\[pod/[^\]]+\] ")
-#: Before the line of a unit, as journalctl prints it, behind the time.
-_UNIT = re.compile(rb"^\S+ [\w.@-]+\[\d+\]: (?=[IWEF]\d{4} |\{)")
+#: Where klog's own line begins, as text or as JSON, behind what a runtime, a unit or a store puts
+#: before it; so far it may stand.
+_BEGIN = re.compile(rb'(?:\A|[\s=\]}])(?=[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6}\s|\{")')
+_BEGIN_MAX = 2048
+_STAMP = re.compile(rb"\d{4}-\d\d-\d\dT[^\s\]]+")
+#: A field of `journalctl -o export`, a line each.
+_FIELD = re.compile(rb"[A-Z_][A-Z\d_]*=")
+_MESSAGE_FIELD = b"MESSAGE="
 _DOCKER = b'{"log":"'
 #: What a line begins with that is klog's, as text or as JSON.
 _HEAD = re.compile(
@@ -59,6 +61,8 @@ _HEAD = re.compile(
 )
 #: How deep what ships logs may nest them: as deep as it does Events.
 _NESTED_MAX = 8
+#: Of a table so much is looked at.
+_TABLE_BYTES = 64 * 1024
 #: Blanks before a document's first sign are looked past so far.
 _HEAD_BYTES = 4096
 _MESSAGE = re.compile(rb'^"((?:[^"\\]|\\.)*)" ?')
@@ -84,7 +88,10 @@ _MARKS = re.compile(
     rb"(?:Cron)?Job\""
 )
 _SOURCE = b".go:"
-_HEADS = re.compile(rb'(?:^|[ "])[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6}|\\?"caller\\?":', re.MULTILINE)
+_HEADS = re.compile(
+    rb'(?:^|[ "=])[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6}|[\\"]?"caller[\\"]?":',
+    re.MULTILINE,
+)
 _STREAMS = {"Job": "jobs", "CronJob": "cronjobs"}
 #: By what the API server says the code of its answer; other refusals do not tell whether it wrote.
 _CODES = (
@@ -192,6 +199,8 @@ def is_kcm_log(sample: Sample) -> bool:
     if not _MARKS.search(head) or not _HEADS.search(head):
         return False
     lines = [line for line in head.split(b"\n", 2 * _FIRST_LINES) if line.strip()]
+    if _is_table(head[:_TABLE_BYTES]):
+        return True
     if lines[0].strip() in (b"{", b"["):  # what a store answered is such a log
         if any(map(is_object, sample.values[:1])):
             return False  # a dump of a cluster, which may have one among its lists
@@ -202,6 +211,11 @@ def is_kcm_log(sample: Sample) -> bool:
 
 def _klog_lines(source: LineSource) -> Iterator[bytes]:
     """All lines of a file that may be klog's."""
+    if _is_table(source.peek(_TABLE_BYTES)):
+        for row in rows(line.decode(errors="replace") for line in source.text_lines()):
+            found = list(_in_value(row, 0))
+            yield from found or (b" ".join(cell.encode() for cell in row.values()),)
+        return
     is_json = source.peek(_HEAD_BYTES).lstrip()[:1] in (b"{", b"[")
     lines = joined(source.text_lines())
     whole = (text for _, text in documents(lines, source.name)) if is_json else lines
@@ -216,6 +230,9 @@ def klog_lines(text: bytes) -> Iterator[bytes]:
     CloudWatch has them as `message`, Azure Monitor as `log` in `properties`; what a shipper calls
     them tells nothing, what they begin with does. None is looked for in an object of the API.
     """
+    if _FIELD.match(text):
+        yield from (text[len(_MESSAGE_FIELD) :],) if text.startswith(_MESSAGE_FIELD) else ()
+        return
     if text.lstrip()[:1] not in (b"{", b"[") or text.startswith(_DOCKER):
         yield text
         return
@@ -227,11 +244,26 @@ def _in_value(value: Any, depth: int) -> Iterator[bytes]:
     if isinstance(value, str):
         yield from (line.encode() for line in value.splitlines() if _HEAD.match(line))
     elif depth < _NESTED_MAX and isinstance(value, list):
+        if set(map(type, value)) == {int}:
+            yield from _in_value(_text_of(value), depth + 1)
+            return
         for item in value:
             yield from _in_value(item, depth + 1)
     elif depth < _NESTED_MAX and isinstance(value, dict) and not is_object(value):
         for item in value.values():
             yield from _in_value(item, depth + 1)
+
+
+def _text_of(numbers: list[int]) -> str:
+    """What journald writes as numbers: a text with signs that are none, such as tabs."""
+    try:
+        return bytes(numbers).decode(errors="replace")
+    except ValueError:
+        return ""
+
+
+def _is_table(head: bytes) -> bool:
+    return is_table(head) and any(_HEAD.match(c) for r in first_rows(head) for c in r.values())
 
 
 def beside_record(file: str) -> str:
@@ -242,17 +274,18 @@ def beside_record(file: str) -> str:
 def read_line(text: bytes, near_ns: int | None) -> Line | None:
     """A line of klog's; None if it is none. `near_ns`: a time of its year, Unix ns."""
     stamp_ns: int | None = None
-    text = _POD.sub(b"", text.rstrip(b"\r\n"))
+    text = text.rstrip(b"\r\n")
     if text.startswith(_DOCKER):
         kept = _json(text) or {}
         stamp_ns = parse_rfc3339(str(kept.get("time")))
         text = str(kept.get("log")).rstrip("\n").encode()
-    runtime = _RUNTIME.match(text)
-    if runtime is not None:
-        stamp_ns = parse_rfc3339(runtime.group(1).decode())
-        text = text[runtime.end() :]
-    else:
-        text = _UNIT.sub(b"", unstamped(text)[1])
+    begin = _BEGIN.search(text, 0, _BEGIN_MAX)
+    if begin is None:
+        return None
+    stamp = _STAMP.search(text, 0, begin.end())
+    if stamp is not None:
+        stamp_ns = parse_rfc3339(stamp[0].decode())
+    text = text[begin.end() :]
     if text[:1] == b"{":
         return _json_line(text)
     found = _KLOG.match(text)

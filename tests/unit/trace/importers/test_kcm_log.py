@@ -195,6 +195,16 @@ STORED = {
     "Cloud Logging": lambda lines: json.dumps([{"insertId": "x", "textPayload": x} for x in lines], indent=2),
     "Loki": lambda lines: "".join(json.dumps({"labels": {}, "line": x, "timestamp": "t"}) + "\n" for x in lines),
     "journalctl": lambda lines: "".join(f"Nov 26 13:42:45 host k3s[812]: {x}\n" for x in lines),
+    "journalctl -o json, some as numbers": lambda lines: "".join(
+        json.dumps({"_PID": "1", "MESSAGE": list(x.encode()) if "sync" in x else x}) + "\n" for x in lines
+    ),
+    "journalctl -o export": lambda lines: "".join(
+        f"__CURSOR=s=1\n__REALTIME_TIMESTAMP=1\n_PID=1\nMESSAGE={x}\n\n" for x in lines
+    ),
+    "logcli": lambda lines: "".join(f'2026-11-26T13:42:45Z {{app="kcm", pod="a"}} {x}\n' for x in lines),
+    "Logs Insights, CSV": lambda lines: "@timestamp,@message\n" + "".join(
+        '2026-11-26 13:42:45.012,"' + x.replace('"', '""') + '"\n' for x in lines
+    ),
     "journalctl -o json": lambda lines: "".join(json.dumps({"MESSAGE": x, "_PID": "1"}) + "\n" for x in lines),
 }  # fmt: skip
 
