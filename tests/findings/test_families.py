@@ -84,12 +84,13 @@ SHOWN = {
 #: Shown by test_outputs.py on traces that are broken on purpose, and tests/replay/test_misfit.py.
 ELSEWHERE = {"TK902", "TK906", "TK907"}
 #: Shown by tests/unit/trace/importers/test_kubectl_text.py on what kubectl prints for people.
-OF_TEXT = {"TK443", "TK444", "TK445", "TK446", "TK908"}
+OF_TEXT = {"TK443", "TK444", "TK445", "TK446", "TK455", "TK908"}
 #: Shown by tests/findings/test_reports.py, test_public_reports.py, test_issue_reports.py,
 #: test_batch_reports.py and test_release_bugs.py on situations out of public
 #: reports.
 REPORTED = {
     "TK209", "TK210", "TK211", "TK212", "TK312", "TK313", "TK314", "TK315", "TK316", "TK317", "TK318",
+    "TK319",
     *(f"TK{number}" for number in range(428, 443)), "TK447", "TK448",
     "TK449", "TK450", "TK451", "TK452", "TK453", "TK454",
 }  # fmt: skip

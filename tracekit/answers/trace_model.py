@@ -37,12 +37,12 @@ TRACKING = "batch.kubernetes.io/job-tracking"
 #: The columns of the trace that the facts are made of.
 COLUMNS = (
     "stream", "type", "recv_ns", "rv", "seq", "synthesized", "actor", "actor_agent", "verb",
-    "namespace", "name", "uid", "job", "cronjob",
-    "created_ns", "deleted_ns", "deletion_grace_s", "finalizers", "owner_kind", "owner_name",
-    "owner_uid", "labels", "annotations", "managers", "spec", "phase", "reason", "message",
-    "conditions", *job_status.NAMES, "node_name", "pod_ready", "containers", "restarts",
-    "completion_index", "involved_kind", "involved_name", "involved_uid", "event_type", "count",
-    "first_ns", "last_ns", "last_schedule_ns", "cron_active", "holder", "renew_ns", "acquire_ns",
+    "namespace", "name", "uid", "job", "cronjob", "created_ns", "deleted_ns", "deletion_grace_s",
+    "finalizers", "owner_kind", "owner_name", "owner_uid", "labels", "annotations", "managers",
+    "spec", "phase", "reason", "message", "conditions", *job_status.NAMES, "node_name", "pod_ready",
+    "containers", "restarts", "completion_index", "involved_kind", "involved_name", "involved_uid",
+    "event_type", "count", "first_ns", "last_ns", "last_schedule_ns", "last_successful_ns",
+    "cron_active", "holder", "renew_ns", "acquire_ns",
 )  # fmt: skip
 STREAMS = ("jobs", "pods", "cronjobs", "events", "leases")
 #: Kueue's Events: of a Job that it stopped, and of its Workload `job-NAME-HASH` (Kueue's

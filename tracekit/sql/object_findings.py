@@ -81,6 +81,7 @@ def findings_about_job(
     facts.terminating = known.terminating
     facts.first_ns = min(facts.first_ns, known.first_ns)
     facts.streams = {**known.streams, **facts.streams}
+    _add_owners(facts, reader, namespace)
     facts.is_whole = False
     found = diagnose(facts)
     if _hangs_on_a_backlog(facts, found):
@@ -91,6 +92,22 @@ def findings_about_job(
         found = diagnose(facts)
     unfinished = any(job.ended_ns is None and job.gone_ns is None for job in facts.jobs)
     return findings_about("Job", namespace, name, found, is_at_work=unfinished)
+
+
+def _add_owners(facts: Facts, reader: TraceReader, namespace: str) -> None:
+    """Give the Jobs their CronJobs, as far as these are there."""
+    wanted = {job.last.row["owner_uid"] for job in facts.jobs if job.cronjob}
+    if not wanted:
+        return
+    rows = reader.table(COLUMNS, streams=["cronjobs"], namespace=namespace)
+    mine = rows.filter(pc.is_in(rows["uid"].cast(pa.string()), pa.array(sorted(wanted - {None}))))
+    facts.cronjobs = facts_of(
+        lazy_rows([mine], KEYS), ticks=(), judgements=Listed(()), not_judged=None, gaps=(),
+        streams={}, problems=(), generation=Generation.GEN3,
+    ).cronjobs  # fmt: skip
+    if not mine.num_rows:  # whether they were listed at all, also where none was
+        listed = reader.table(("type",), streams=["cronjobs"]).num_rows
+        facts.streams = {**facts.streams, "cronjobs": listed}
 
 
 def _hangs_on_a_backlog(facts: Facts, found: Sequence[Finding]) -> bool:

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.versions.api_server import ApiRules
 from tracekit.versions.constants import Constants, constants_of
+from tracekit.versions.cronjob import CronJobEra, SuccessTime
 from tracekit.versions.era import NEWEST, Era
 from tracekit.versions.gates import Gate
 from tracekit.versions.release_bugs import Bug, KnownBug, bugs_of
@@ -40,6 +41,9 @@ class Release(Struct, frozen=True):
     #: But not before its condition Suspended is set.
     changes_after_condition: bool = False
 
+    #: It is said, and its CronJobs have a lastSuccessfulTime once a run has succeeded.
+    tells_successes: bool = False
+
     @classmethod
     def of(cls, era: Era, *, is_said: bool = True) -> Release:
         """That of an era; `is_said`: the release is not only a guess."""
@@ -52,6 +56,7 @@ class Release(Struct, frozen=True):
             _DIRECTIVES.holds(era.basis),
             era.enabled(Gate.MutableSchedulingDirectivesForSuspendedJobs)
             and not _NOT_STARTED_CAN_CHANGE.holds(era.basis),
+            is_said and CronJobEra.of(era).success_time is not SuccessTime.NEVER,
         )
 
     @property

@@ -26,7 +26,7 @@ from tracekit.versions.constants import CRON_POLL_PERIOD_NS
 #: with less a start that is on its way is told as missing; with more the finding comes later.
 DUE_NS = 60 * NS_PER_S
 #: So many times have passed in whatever zone the controller reads the schedule.
-_SURE = 2
+SURE = 2
 #: Times counted at most. A choice: what is told is then "at least" or "more than" so many.
 MOST_DUE = 10_000
 #: So often the polling controller looks.
@@ -129,7 +129,7 @@ def stalled(
     if not since_ns or decided:
         return
     due = due_times(reading, since_ns, as_of_ns - DUE_NS)
-    if len(due) < _SURE and (not due or not _fits(reading, state.row["last_schedule_ns"])):
+    if len(due) < SURE and (not due or not _fits(reading, state.row["last_schedule_ns"])):
         return
     if state.spec.get("suspend") is True:
         yield _suspended(facts, cron, due, as_of_ns)

@@ -22,6 +22,7 @@ from tracekit.answers.findings.cron_stalls import (
     stalled,
     unreadable,
 )
+from tracekit.answers.findings.cron_successes import UNSUCCESSFUL, unsuccessful
 from tracekit.answers.findings.leaders import LEADER
 from tracekit.answers.harm import Harm
 from tracekit.answers.model import Case, Rule, Severity
@@ -131,7 +132,7 @@ EVIDENCE_GONE = Rule(
 RULES = (
     NO_LEADER, TOO_MANY_MISSED, DEADLINE, FORBID, NOT_STARTED, LATE, NEVER_DUE,
     READ_DIFFERENTLY, RETROACTIVE, EVIDENCE_GONE, *cron_runs.RULES,
-    *cron_stalls.RULES, *refused_jobs.RULES, *cron_overlaps.RULES,
+    *cron_stalls.RULES, *refused_jobs.RULES, *cron_overlaps.RULES, UNSUCCESSFUL,
 )  # fmt: skip
 
 
@@ -166,6 +167,8 @@ def _of_one(facts: Facts, cron: CronJob, mine: list[Job], ticks: list[Row]) -> I
     if held is None and reading is not None and dated:
         stalls = list(stalled(facts, cron, mine, ticks, reading, scheduled_ns))
         yield from (_of_refused(case, refused) for case in stalls)
+        if not stalls:
+            yield from unsuccessful(facts, cron, mine, reading)
     if reading is None:
         yield from unreadable(facts, cron)
     if not dated and not never:

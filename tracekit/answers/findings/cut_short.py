@@ -76,7 +76,8 @@ def cut_short(facts: Facts, job: Job) -> Iterator[Case]:
         going.at_ns,
         job.gone_ns or going.at_ns,
         f"at {clock(going.at_ns)}{f' ({by.evidence.value})' if by.evidence else ''}, while "
-        + (what if pods else "none of its pods ran"),
+        + (what if pods else "none of its pods ran")
+        + _owned_by(job),
         job.cronjob,
         severity=None if ran else Severity.INFO,
         evidence={
@@ -86,6 +87,12 @@ def cut_short(facts: Facts, job: Job) -> Iterator[Case]:
         },
         todo=by.todo,
     )
+
+
+def _owned_by(job: Job) -> str:
+    """Who made it, where that was no CronJob."""
+    kind, name = job.last.row["owner_kind"], job.last.row["owner_name"]
+    return "" if kind in (None, "", "CronJob") else f"; its owner is {kind} {name}"
 
 
 def _live_at(pod: Pod, going: State, owner_uid: str) -> State | None:

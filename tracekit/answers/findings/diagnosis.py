@@ -221,6 +221,10 @@ def _subject(cases: list[Case]) -> str:
     if cronjob:
         return f"{what} of CronJob {first.namespace}/{cronjob}"
     spaces = sorted({target.namespace for target in targets})
+    owners = {case.evidence.get("owner") for case in cases}
     if len(spaces) == 1:
+        if len(owners) == 1 and (owner := owners.pop()) is not None:
+            kind, _, name = str(owner).partition(" ")
+            return f"{what} of {kind} {spaces[0]}/{name}"
         return f"{what} in {spaces[0]}" if spaces[0] else what
     return f"{what} in {len(spaces)} namespaces ({named(spaces)})"

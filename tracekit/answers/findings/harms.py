@@ -31,7 +31,20 @@ def weighed(facts: Facts, cases: Iterable[Case]) -> Iterator[Case]:
         if target.kind == "Job":
             job = jobs.get(target.uid) or named.get((target.namespace, target.name))
         harm = case.harm or _of_job(facts, case, job)
-        yield replace(case, harm=harm, actor=case.actor or _actor(facts, case))
+        yield replace(
+            case,
+            harm=harm,
+            actor=case.actor or _actor(facts, case),
+            evidence={**case.evidence, **_owner(job)},
+        )
+
+
+def _owner(job: Job | None) -> dict[str, str]:
+    """Who else than a CronJob made a Job, to be told with others of the same owner."""
+    row = None if job is None else job.last.row
+    if row is None or not row["owner_kind"] or row["owner_kind"] == "CronJob":
+        return {}
+    return {"owner": f"{row['owner_kind']} {row['owner_name']}"}
 
 
 def _of_job(facts: Facts, case: Case, job: Job | None) -> Harm:

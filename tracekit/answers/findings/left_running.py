@@ -64,6 +64,13 @@ def _is_overdue(pod: Pod, as_of_ns: int) -> bool:
     )
 
 
+def _succeeded(ended: Mapping[str, Any]) -> str:
+    """What is said first of pods of which a successPolicy made their Job independent."""
+    if ended["reason"] != "SuccessPolicy":
+        return ""
+    return "The Job has succeeded by its successPolicy: nothing of that waits for its other pods. "
+
+
 def _case_of_overdue(job: Job, ended: Mapping[str, Any], as_of_ns: int, pods: list[Pod]) -> Case:
     first = pods[0]
     node, holders = first.last.row["node_name"], list(first.last.finalizers)
@@ -71,7 +78,7 @@ def _case_of_overdue(job: Job, ended: Mapping[str, Any], as_of_ns: int, pods: li
     running = any(pod.end is None for pod in pods)
     names = [pod.name for pod in pods]
     force = f"kubectl delete pod {in_kubectl(job.namespace, first.name)} --force --grace-period=0"
-    todo = f"If {'its node' if node is None else node} is gone for good: {force}"
+    todo = f"{_succeeded(ended)}If {'its node' if node is None else node} is gone for good: {force}"
     if holders:
         todo = goes_when(holders)
     return Case(
@@ -116,8 +123,8 @@ def _case_of_pods(
         job.cronjob,
         thread=_THREAD,
         evidence={"pods": names, "active": job.last.number("active")},
-        todo="The controller does nothing more for a Job that has ended: the pod goes on, and "
-        f"holds its resources, until it ends by itself. {remove}",
+        todo=f"{_succeeded(ended)}The controller does nothing more for a Job that has ended: the "
+        f"pod goes on, and holds its resources, until it ends by itself. {remove}",
     )
 
 

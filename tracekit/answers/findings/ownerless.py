@@ -1,4 +1,4 @@
-"""TK204, TK423: pods of Jobs that are not there: held by a finalizer, or left to themselves."""
+"""TK204, TK423, TK452: what is left of an owner that is not there: held, or left to itself."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ _HELD_NS = 300 * NS_PER_S
 _MISSED_NS = 60 * NS_PER_S
 
 OUTLIVED = Rule(
-    "TK423", "pods that outlive their Job", Severity.WARNING,
+    "TK423", "pods that outlive their Job, Jobs that outlive their CronJob", Severity.WARNING,
     "5 s or more after the Job was gone a pod of it is still there that nobody has asked to go; "
     "or 30 s after, one that a finalizer (not the Job controller's) holds. Not where the deletion "
     "was to orphan the pods. Or lists that tell what they asked for have a pod, 60 s old or more "
-    "and not being deleted, and not the Job that owns it; only info where those pods have ended.",
+    "and not being deleted, and not the Job that owns it; only info where those pods have ended. "
+    "The same of Jobs and the CronJob that owns them.",
     "A garbage collector with a long queue.",
     "Check that the garbage collector runs (kube-controller-manager --controllers) and reaches "
     "every API group; delete the pods by hand.",
@@ -50,6 +51,7 @@ def ownerless(facts: Facts) -> Iterator[Case]:
     """The cases about pods whose Job is not in a record that lists Jobs."""
     yield from _held(facts)
     yield from _left(facts)
+    yield from _left_jobs(facts)
     yield from _orphans(facts)
 
 
@@ -89,10 +91,43 @@ def _left(facts: Facts) -> Iterator[Case]:
             f"among the Jobs that were listed (as of {clock(as_of_ns)})",
             severity=Severity.INFO if ended else None,
             evidence={"pods": [pod.name], "job": owner},
-            todo="The garbage collector deletes pods of an absent owner: see whether it runs "
-            "(kube-controller-manager --controllers), else kubectl delete pod "
-            f"{in_kubectl(pod.namespace, pod.name)}",
+            todo=f"{_COLLECTED} kubectl delete pod {in_kubectl(pod.namespace, pod.name)}",
         )
+
+
+_COLLECTED = (
+    "The garbage collector deletes what an absent owner had: see whether it runs "
+    "(kube-controller-manager --controllers), else"
+)
+
+
+def _left_jobs(facts: Facts) -> Iterator[Case]:
+    """Jobs of a CronJob that is not there: nothing starts more of them, nor cleans up."""
+    uids = {cron.uid for cron in facts.cronjobs}
+    for job in facts.jobs:
+        row = job.last.row
+        if row["owner_kind"] != "CronJob" or row["owner_uid"] in uids:
+            continue
+        as_of_ns = facts.as_of(job.namespace, "jobs")
+        crons_ns = facts.as_of(job.namespace, "cronjobs") or as_of_ns
+        if job.deletion_ns is not None or not _lists(
+            facts, "cronjobs", job.namespace, job.created_ns
+        ):
+            continue
+        if as_of_ns - job.created_ns < _MISSED_NS or as_of_ns < crons_ns:
+            continue  # its CronJob may have gone, and the Job with it, after Jobs were looked at
+        over = job.ended_ns is not None
+        yield Case(
+            OUTLIVED, job.target,
+            f"is still {'there' if over else 'at work'}, and its CronJob is gone",
+            job.created_ns, as_of_ns,
+            f"created at {clock(job.created_ns)}; its owner, CronJob {row['owner_name']}, is not "
+            f"among the CronJobs that were listed (as of {clock(as_of_ns)})",
+            severity=Severity.INFO if over else None,
+            evidence={"pods": [pod.name for pod in job.pods], "cronjob": row["owner_name"]},
+            todo=f"{_COLLECTED} kubectl delete job {in_kubectl(job.namespace, job.name)}. No "
+                 "history limit cleans it up any more.",
+        )  # fmt: skip
 
 
 #: The second is what releases before 1.27 set alone.
@@ -132,14 +167,14 @@ def _orphans(facts: Facts) -> Iterator[Case]:
         )  # fmt: skip
 
 
-def _lists_jobs_of(facts: Facts, pod: Pod) -> bool:
-    """Whether a list of Jobs that was asked for after a pod was created would have its Job.
+def _lists(facts: Facts, stream: str, namespace: str, since_ns: int) -> bool:
+    """Whether a list that was asked for after a time would have the owner of what came then.
 
-    One empty list that does not say what it asked for is taken to be of the same as the pods'.
+    One empty list that does not say what it asked for is taken to be of the same as the others.
     """
-    if not facts.coverage.sees("jobs"):
-        return bool(facts.streams.get("jobs")) and "jobs" not in facts.coverage.unseen
-    return facts.as_of(pod.namespace, "jobs") >= int(pod.first.row["created_ns"] or 0)
+    if not facts.coverage.sees(stream):
+        return bool(facts.streams.get(stream)) and stream not in facts.coverage.unseen
+    return facts.as_of(namespace, stream) >= since_ns
 
 
 def _held(facts: Facts) -> Iterator[Case]:
@@ -151,7 +186,9 @@ def _held(facts: Facts) -> Iterator[Case]:
         if not (ended and held and deleted_ns):
             continue
         since_ns, as_of_ns = int(deleted_ns), facts.as_of(pod.namespace, "pods")
-        if as_of_ns - since_ns < _HELD_NS or not _lists_jobs_of(facts, pod):
+        if as_of_ns - since_ns < _HELD_NS or not _lists(
+            facts, "jobs", pod.namespace, int(pod.first.row["created_ns"] or 0)
+        ):
             continue
         yield Case(
             FINALIZER_LEFT, Target("Pod", pod.namespace, pod.name, pod.uid),

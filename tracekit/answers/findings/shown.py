@@ -1,4 +1,4 @@
-"""TK443 to TK446, TK908: what kubectl printed for people tells, without a state behind it."""
+"""TK443 to TK446, TK455, TK908: what kubectl printed for people tells, without states."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tracekit.answers.findings.pulls import PULLS
+from tracekit.answers.findings.shown_crons import LONG_AGO, long_ago
 from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.parts import RuleGroup
 from tracekit.answers.refusals import refusal_advice
@@ -61,7 +62,7 @@ TEXT = Rule(
     "None known.",
     _BESIDE, rank=64,
 )  # fmt: skip
-RULES = (FAILED, TROUBLED, WARNED, SUSPENDED, TEXT)
+RULES = (FAILED, TROUBLED, WARNED, SUSPENDED, LONG_AGO, TEXT)
 
 #: For these the Job controller fails a Job; the Event has the condition's reason (upstream:
 #: pkg/controller/job/job_controller.go, batch/v1 types.go).
@@ -200,9 +201,19 @@ def _cases(facts: Facts, one: _Object) -> Iterator[Case]:
         yield from _job(facts, one, last)
     elif last is not None and last.kind == "Pod":
         yield from _pod(facts, one, last)
-    elif last is not None and last.kind == "CronJob" and last.suspended:
+    elif last is not None and last.kind == "CronJob":
+        found = list(_cronjob(facts, one, last))
+        yield from found
+        if found:
+            yield from _warnings(facts, one)
+
+
+def _cronjob(facts: Facts, one: _Object, last: Shown) -> Iterator[Case]:
+    if last.suspended:
         yield _case(facts, one, SUSPENDED, "was shown as suspended", f"SUSPEND True{_when(one)}")
-        yield from _warnings(facts, one)
+    for detail in long_ago(facts, one.looks):
+        claim = "was shown without a start that was due"
+        yield _case(facts, one, LONG_AGO, claim, f"{detail}{_when(one)}")
 
 
 def _case(

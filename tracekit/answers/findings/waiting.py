@@ -414,7 +414,10 @@ def _terminating(facts: Facts, job: Job, found: list[PodWait]) -> Case:
     claim = "waits for a pod that is being deleted and does not go"
     before = ""
     if target is not None:
-        claim = f"was ended ({target['reason']}), and waits for a pod that does not go"
+        ended = f"was ended ({target['reason']})"
+        if target["type"] == "SuccessCriteriaMet":
+            ended = f"has succeeded ({target['reason']})"
+        claim = f"{ended}, and waits for a pod that does not go"
         at_ns = target["last_transition_ns"]
         before = f"{target['type']} since {clock(at_ns)}; " if at_ns else ""
     elif job.last.row["deleted_ns"] is not None:

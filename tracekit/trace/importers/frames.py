@@ -198,7 +198,7 @@ def _listed_stream(document: Mapping[str, Any], kind: str) -> str | None:
 #: The end of a deletion's grace lies ahead.
 _AHEAD = frozenset({"deletionTimestamp"})
 #: What a controller whose clock is ahead, or a user, has written may lie ahead, too.
-CAN_BE_AHEAD = _AHEAD | {"lastScheduleTime"}
+CAN_BE_AHEAD = _AHEAD | {"lastScheduleTime", "startTime"}
 #: What a time ends with in JSON, and how many bytes the shortest has before that.
 _END_OF_TIME, _TIME_BYTES = b'Z"', len("2026-11-21T05:42:45")
 

@@ -1,0 +1,134 @@
+"""Situations out of threads of many trackers, each made here: what `diagnose` says of it first."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.findings.test_public_reports import (
+    LOOK,
+    RUNNING,
+    UID,
+    Asked,
+    Object,
+    at,
+    check_first_screen,
+    container,
+    cron,
+    ended,
+    imported,
+    job,
+    pod,
+    unschedulable,
+)
+from tests.unit.cli.test_sql import run  # noqa: F401 - a fixture
+from tracekit.answers.trace_model import Facts
+
+ELSEWHERE = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "gone", "uid": "c-7",
+             "controller": True}  # fmt: skip
+SCALED = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledJob", "name": "encoder", "uid": "s-1",
+          "controller": True}  # fmt: skip
+AGO = "2026-04-20T09:00:00Z"
+FAILING = {"lastScheduleTime": at("09:55"), "lastSuccessfulTime": AGO}
+BY_POLICY = [
+    {"type": kind, "status": "True", "reason": "SuccessPolicy", "message": "Matched rules",
+     "lastTransitionTime": at("09:06"), "lastProbeTime": at("09:06")}
+    for kind in ("SuccessCriteriaMet", "Complete")
+]  # fmt: skip
+LEADER = {"completionMode": "Indexed", "completions": 2, "parallelism": 2,
+          "successPolicy": {"rules": [{"succeededIndexes": "0"}]}}  # fmt: skip
+
+
+def of_scaled(number: int) -> tuple[Object, Object]:
+    """A Job of a ScaledJob whose pod no node takes."""
+    name, uid = f"encoder-{number}", f"j-{number}"
+    waits = unschedulable("0/3 nodes are available: 3 Insufficient cpu.")
+    waits["metadata"].update(name=f"{name}-a", uid=f"p-{number}")
+    waits["metadata"]["ownerReferences"][0].update(name=name, uid=uid)
+    waits["metadata"]["labels"] = {UID: uid, "batch.kubernetes.io/job-name": name}
+    return job(name=name, uid=uid, ownerReferences=[SCALED]), waits
+
+
+def led(conditions: list[Object]) -> tuple[Object, ...]:
+    """A Job whose leader succeeded, and a worker that does not go."""
+    ended_ok = pod("Succeeded", container("main", ended(0, "Completed")), meta={"finalizers": []})
+    going = {"name": "work-b", "uid": "p-2", "finalizers": [], "deletionTimestamp": at("09:07"),
+             "deletionGracePeriodSeconds": 30}  # fmt: skip
+    worker = pod("Running", container("main", RUNNING), meta=going)
+    return job(LEADER, {"active": 0, "succeeded": 1, "conditions": conditions}), ended_ok, worker
+
+
+ASKED = {
+    "kubernetes#49918, a CronJob that is gone": Asked(
+        (job(ownerReferences=[ELSEWHERE]), pod("Running", container("main", RUNNING))),
+        ("WARNING TK423", "work: is still at work, and its CronJob is gone", "its owner, CronJob gone",
+         "kubectl delete job -n app"), ()),
+    "a CronJob none of whose runs succeeds": Asked(
+        (cron(None, FAILING),),
+        ("WARNING TK319", "none has succeeded since 2026-04-20 09:00:00Z", "4,043 times due",
+         "failedJobsHistoryLimit"), ("TK315",)),
+    "a CronJob whose last run succeeded after all": Asked(
+        (cron(None, {**FAILING, "lastSuccessfulTime": at("09:46")}),), (), ("TK319",)),
+    "a CronJob whose Jobs go at once": Asked(
+        (cron({"jobTemplate": {"spec": {"ttlSecondsAfterFinished": 0, "template": {"spec": {}}}}},
+              FAILING),), (), ("TK319",)),
+    "keda, Jobs that wait for a node": Asked(
+        tuple(found for number in range(3) for found in of_scaled(number)),
+        ("TK411", "3 Jobs of ScaledJob app-", "/encoder: have not begun"), ()),
+    "a worker that a successPolicy made needless": Asked(
+        led(BY_POLICY), ("TK449", "has succeeded by its successPolicy", "If n1 is gone"), ()),
+    "the same, before the Job is Complete": Asked(
+        led(BY_POLICY[:1]), ("TK430", "has succeeded (SuccessPolicy), and waits for"),
+        ("was ended",)),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return imported(ASKED, tmp_path_factory.mktemp("threads"), LOOK)
+
+
+@pytest.mark.parametrize("thread", ASKED)
+def test_what_is_said_first(thread: str, facts: Facts) -> None:
+    check_first_screen(ASKED, thread, facts)
+
+
+TABLE = """NAMESPACE  NAME  SCHEDULE     SUSPEND  ACTIVE  LAST SCHEDULE  AGE
+app        tick  */5 * * * *  False    1       14d            90d
+app        fine  */5 * * * *  False    0       3m             90d
+app        rest  */5 * * * *  True     0       14d            90d
+"""
+
+
+def test_a_table_shows_that_nothing_was_started(run, tmp_path: Path) -> None:  # noqa: F811
+    file = tmp_path / "table.txt"
+    file.write_text(TABLE)
+    out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
+    assert "WARNING TK455 CronJob app/tick: was shown without a start that was due" in out
+    assert "LAST SCHEDULE 14d, ACTIVE 1 (*/5 * * * *): 4,031 times due since; a run that has" in out
+    assert "as of 2026-05-04 10:00:00Z" in out
+    assert "app/fine" not in out
+    assert "TK455 CronJob app/rest" not in out
+
+
+def test_json_documents_of_a_yaml_file_are_all_read(run, tmp_path: Path) -> None:  # noqa: F811
+    file = tmp_path / "two.yaml"
+    objects = led(BY_POLICY)
+    lists = ({"apiVersion": "v1", "kind": "List", "items": [found]} for found in objects)
+    file.write_text("\n---\n".join(json.dumps(found, indent=2) for found in lists))
+    _, out, err = run("diagnose", str(file), "--at", at("10:00"))
+    assert "TK449" in out
+    assert "no JSON" not in err
+
+
+def test_explain_knows_the_cronjob_of_a_job(run, tmp_path: Path) -> None:  # noqa: F811
+    """One that is there is not told as gone, though only the Job's own rows are read."""
+    owner = {**ELSEWHERE, "name": "tick", "uid": "c-1"}
+    mine = job(ownerReferences=[owner])
+    for crons, said in ([cron()], False), ([cron(name="other", uid="c-2")], True):
+        file = tmp_path / "list.json"
+        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [mine, *crons]}))
+        out = run("explain", str(file), "work", "--at", at("10:00"))[1]
+        assert ("its CronJob is gone" in out) is said
