@@ -92,7 +92,7 @@ REPORTED = {
     "TK209", "TK210", "TK211", "TK212", "TK312", "TK313", "TK314", "TK315", "TK316", "TK317", "TK318",
     "TK319",
     *(f"TK{number}" for number in range(428, 443)), "TK447", "TK448",
-    "TK449", "TK450", "TK451", "TK452", "TK453", "TK454",
+    "TK449", "TK450", "TK451", "TK452", "TK453", "TK454", "TK456", "TK457",
 }  # fmt: skip
 
 

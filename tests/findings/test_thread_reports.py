@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.findings.test_batch_reports import alone
 from tests.findings.test_public_reports import (
     LOOK,
+    ON_FAILURE,
     RUNNING,
+    SUSPENDED,
     UID,
     Asked,
     Object,
@@ -17,11 +20,14 @@ from tests.findings.test_public_reports import (
     check_first_screen,
     container,
     cron,
+    disrupted,
     ended,
+    failed,
     imported,
     job,
     pod,
     unschedulable,
+    waiting,
 )
 from tests.unit.cli.test_sql import run  # noqa: F401 - a fixture
 from tracekit.answers.trace_model import Facts
@@ -60,6 +66,37 @@ def led(conditions: list[Object]) -> tuple[Object, ...]:
     return job(LEADER, {"active": 0, "succeeded": 1, "conditions": conditions}), ended_ok, worker
 
 
+OWNER = {**ELSEWHERE, "name": "tick", "uid": "c-1"}
+HELD = {"active": 0, "startTime": None, "conditions": [SUSPENDED]}
+QUEUED: Object = {"labels": {"kueue.x-k8s.io/queue-name": "ml"}}
+WAITS = {
+    "type": "QuotaReserved",
+    "status": "False",
+    "reason": "Pending",
+    "message": "insufficient "
+    "unused quota for memory in flavor default. Pending the preemption of 1 workload(s)",
+}
+EVICTED = {
+    "type": "Evicted",
+    "status": "True",
+    "reason": "Preempted",
+    "message": "Preempted to accommodate a workload",
+}
+
+
+def workload(name: str, uid: str, condition: Object) -> Object:
+    """What Kueue has made for a Job."""
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": uid, "controller": True}
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload",
+        "metadata": {"name": f"job-{name}-1a2b3", "namespace": "app", "uid": f"w-{name}",
+                     "resourceVersion": "400", "creationTimestamp": at("09:00"),
+                     "ownerReferences": [owner]},
+        "spec": {"queueName": "ml", "active": True},
+        "status": {"conditions": [{**condition, "lastTransitionTime": at("09:00")}]},
+    }  # fmt: skip
+
+
 ASKED = {
     "kubernetes#49918, a CronJob that is gone": Asked(
         (job(ownerReferences=[ELSEWHERE]), pod("Running", container("main", RUNNING))),
@@ -79,6 +116,30 @@ ASKED = {
         ("TK411", "3 Jobs of ScaledJob app-", "/encoder: have not begun"), ()),
     "a worker that a successPolicy made needless": Asked(
         led(BY_POLICY), ("TK449", "has succeeded by its successPolicy", "If n1 is gone"), ()),
+    "kubernetes#69774, containers that ended and a phase that did not": Asked(
+        (cron(None, {"active": [{"name": "work", "uid": "j-1"}]}), job(ownerReferences=[OWNER]),
+         pod("Running", container("main", ended(0, "Completed")))),
+        ("TK456", "whose containers have all ended, and its phase is still Running",
+         "main ended with exit code 0 at 2026-05-04 09:05:00Z", "kubelet's log on n1", "TK315",
+         "see TK456"), ("runs for",)),
+    "the same, of one that is begun again": Asked(
+        (job(), pod("Running", container("main", ended(1)), spec=ON_FAILURE)), (), ("TK456",)),
+    "spark-operator#410, a driver that is never set up": Asked(
+        (alone("Pending", container("driver", waiting("ContainerCreating")), owner="SparkApplication",
+               spec={"containers": [{"name": "driver", "image": "i:1"}]}),),
+        ("TK451", "its containers wait (ContainerCreating)", "no Event of its kubelet",
+         "describe node n1"), ()),
+    "kueue#7350, a victim that runs on": Asked(
+        (job({"suspend": True}, HELD, **QUEUED), workload("work", "j-1", WAITS),
+         job(None, None, **QUEUED) | {"metadata": {**job(**QUEUED)["metadata"], "name": "low",
+                                                   "uid": "j-2"}},
+         workload("low", "j-2", EVICTED)),
+        ("WARNING TK457", "low: was evicted by Kueue (Preempted), and is not suspended",
+         "Evicted since 2026-05-04 09:00:00Z", "TK413", "what Kueue preempts for it has ended"),
+        ("end what holds the quota",)),
+    "karpenter#3185, a node that went": Asked(
+        (failed(), disrupted("DeletionByTaintManager")),
+        ("TK403", "deleted for a taint of their node", "on node n1"), ()),
     "the same, before the Job is Complete": Asked(
         led(BY_POLICY[:1]), ("TK430", "has succeeded (SuccessPolicy), and waits for"),
         ("was ended",)),

@@ -266,6 +266,9 @@ _QUEUE: Final[_Table] = (
      "Give the ClusterQueue a resource group with that resource, or do not ask for it."),
     (("PodsReady",),
      "Look why its pods do not become ready in time; else raise waitForPodsReady.timeout."),
+    (("Pending the preemption",),
+     ("It waits until what Kueue preempts for it has ended: look which Workloads are Evicted and "
+      "still run (kubectl get workloads.kueue.x-k8s.io -A), and why they do not end.")),
     (("unused quota", "insufficient quota"),
      "It waits for its turn: end what holds the quota, or raise nominalQuota or borrowing."),
     (("topology",), "No domain of the topology has room for it: free nodes, or ask for less."),

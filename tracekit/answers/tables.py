@@ -21,7 +21,8 @@ _FAILURES = frozenset(rule.id for rule in job_failures.RULES)
 #: Findings about what an unfinished Job waits for.
 _WAITS = frozenset({
     "TK209", "TK210", "TK211", "TK212", "TK404", "TK405", "TK411", "TK412", "TK413", "TK414",
-    "TK428", "TK429", "TK430", "TK436", "TK437", "TK438", "TK439", "TK441", "TK442",
+    "TK428", "TK429", "TK430", "TK436", "TK437", "TK438", "TK439", "TK441", "TK442", "TK454",
+    "TK456",
 })  # fmt: skip
 _FINDING_OF = {
     Wait.GATES: waiting.CANNOT_START,
@@ -32,6 +33,7 @@ _FINDING_OF = {
     Wait.TERMINATING: waiting.TERMINATING,
     Wait.SIDECAR: waiting.RUNS_ON,
     Wait.NATIVE_SIDECAR: waiting.RUNS_ON,
+    Wait.UNENDED: waiting.UNENDED,
     Wait.GRACE: waiting.TERMINATING,
     Wait.INIT_RUNS: waiting.INIT_RUNS,
     Wait.NODE_LOST: waiting.NODE_LOST,

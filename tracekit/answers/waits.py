@@ -29,6 +29,7 @@ class Wait(Enum):
     TERMINATING = "is being deleted and does not go"
     SIDECAR = "a container runs on after another one has ended"
     NATIVE_SIDECAR = "its native sidecar is not ended after its work has"
+    UNENDED = "its containers have all ended, and its phase has not"
     GRACE = "is being deleted, with a long grace period"
     INIT_RUNS = "an init container does not end"
     NODE_LOST = "its node does not answer"
@@ -94,6 +95,7 @@ def wait_of(facts: Facts, pod: Pod) -> PodWait | None:
         or _by_init(facts, pod)
         or _by_sidecar(facts, pod)
         or _by_native_sidecar(facts, pod)
+        or _by_phase(facts, pod)
     )
 
 
@@ -224,12 +226,36 @@ def _by_native_sidecar(facts: Facts, pod: Pod) -> PodWait | None:
         return None
     if pod.last.spec.get("restartPolicy") == "OnFailure" and any(c["exit_code"] for c in regular):
         return None  # that one is begun again
-    grace_s = pod.last.spec.get("terminationGracePeriodSeconds")
-    grace_ns = (grace_s if isinstance(grace_s, int) else TERMINATION_GRACE_S) * NS_PER_S
-    if facts.as_of(pod.namespace, "pods") - max(ends) < SIDECAR_NS + grace_ns:
+    if facts.as_of(pod.namespace, "pods") - max(ends) < SIDECAR_NS + _grace_ns(pod):
         return None
     names, ended = (", ".join(str(c["name"]) for c in found) for found in (running, regular))
     return PodWait(pod, Wait.NATIVE_SIDECAR, names, "", ended, max(ends), Evidence.STATUS)
+
+
+def _by_phase(facts: Facts, pod: Pod) -> PodWait | None:
+    """A pod none of whose containers runs or will run again, and the kubelet has not said so."""
+    shown = pod.last.row["containers"] or ()
+    regular = [c for c in shown if not c["init"]]
+    if not regular or any(c["state"] != "terminated" for c in shown):
+        return None
+    policy = pod.last.spec.get("restartPolicy")
+    failed = [c for c in regular if c["exit_code"]]
+    ends = [int(c["finished_ns"] or 0) for c in regular]
+    if not all(ends) or policy not in ("Never", "OnFailure") or (failed and policy != "Never"):
+        return None
+    if facts.as_of(pod.namespace, "pods") - max(ends) < SIDECAR_NS + _grace_ns(pod):
+        return None
+    names = ", ".join(str(c["name"]) for c in failed or regular)
+    code = int((failed or regular)[0]["exit_code"] or 0)
+    return PodWait(
+        pod, Wait.UNENDED, "", "", names, max(ends), Evidence.STATUS, exit_code=code
+    )  # fmt: skip
+
+
+def _grace_ns(pod: Pod) -> int:
+    """For how long its containers may take to end once they are asked to."""
+    grace_s = pod.last.spec.get("terminationGracePeriodSeconds")
+    return (grace_s if isinstance(grace_s, int) else TERMINATION_GRACE_S) * NS_PER_S
 
 
 def _by_sidecar(facts: Facts, pod: Pod) -> PodWait | None:

@@ -39,12 +39,14 @@ from tracekit.answers.trace_model import Facts, Pod
 from tracekit.answers.waits import PodWait, Wait, wait_of
 from tracekit.answers.words import clock, counted, in_kubectl, log_of, shortened
 from tracekit.base.escaping import for_shell
+from tracekit.base.kube.timestamps import NS_PER_S
 
 BATCH_POD = Rule(
     "TK451", "a pod without a Job that is in trouble", Severity.WARNING,
     "A pod that no Job owns and that is to end by itself (restartPolicy Never or OnFailure; not "
     "one of a ReplicaSet, DaemonSet, StatefulSet or node) is Failed; or at the end of the record "
-    "it waits for what TK404, TK411, TK428 to TK430, TK436, TK441 and TK442 tell of Jobs.",
+    "it waits for what TK404, TK411, TK428 to TK430, TK436, TK441, TK442 and TK456 tell "
+    "of Jobs, or has had a node for 10 minutes and its containers wait.",
     "A pod whose owner tries again, or expects it to fail.",
     "kubectl describe pod NAME tells more.", rank=23,
 )  # fmt: skip
@@ -165,7 +167,26 @@ def _held(facts: Facts, pod: Pod) -> _Reported | None:
         lacked = f"; no imagePullSecret {pull.lacked}" if pull.lacked else ""
         what = f"container {found.container} waits since {clock(pod.created_ns)}, {found.reason}"
         return _Reported(pull.claim, pod.created_ns, f"{what}{said}{lacked}", pull.todo)
-    return _unplaced(facts, pod) if wait is None else _waits(pod, wait)
+    return _unplaced(facts, pod) or _created(facts, pod) if wait is None else _waits(pod, wait)
+
+
+#: So long a pod without an Event of trouble may take to be set up. A choice: a large image takes
+#: minutes, of which its kubelet tells nothing that is kept.
+_SET_UP_NS = 600 * NS_PER_S
+
+
+def _created(facts: Facts, pod: Pod) -> _Reported | None:
+    """A pod that has a node and whose containers wait, without a word of the kubelet why."""
+    node, reason = pod.last.row["node_name"], pod.waiting
+    late_ns = facts.as_of(pod.namespace, "pods") - pod.created_ns
+    if node is None or pod.phase != "Pending" or reason is None or late_ns < _SET_UP_NS:
+        return None
+    return _Reported(
+        f"has not begun: its containers wait ({reason})", pod.created_ns,
+        f"on {node} since {clock(pod.created_ns)}; no Event of its kubelet that is there tells why",
+        f"Its kubelet tells more: kubectl describe pod {in_kubectl(pod.namespace, pod.name)}, its "
+        f"log on {node}; see whether that node is well: kubectl describe node {for_shell(node)}.",
+    )  # fmt: skip
 
 
 def _unplaced(facts: Facts, pod: Pod) -> _Reported | None:
@@ -232,6 +253,15 @@ def _runs_on(pod: Pod, wait: PodWait) -> tuple[str, str, str]:
     )
 
 
+def _unended(pod: Pod, wait: PodWait) -> tuple[str, str, str]:
+    node = str(pod.last.row["node_name"] or "its node")
+    return (
+        f"has ended, and its phase is still {pod.phase}",
+        f"{wait.message} has ended with exit code {coded(wait.exit_code or 0)}",
+        f"Read the kubelet's log on {node} of that pod, and see whether that node is up.",
+    )
+
+
 def _init_runs(pod: Pod, wait: PodWait) -> tuple[str, str, str]:
     claim = f"has not begun: init container {wait.container} does not end"
     return claim, "it runs", _log(pod, wait.container)
@@ -254,6 +284,7 @@ _WORDED = {
     Wait.CRASHES: _fails_again,
     Wait.INIT_FAILS: _fails_again,
     Wait.SIDECAR: _runs_on,
+    Wait.UNENDED: _unended,
     Wait.INIT_RUNS: _init_runs,
     Wait.NODE_LOST: _node_lost,
     Wait.GATES: _gated,

@@ -287,13 +287,17 @@ def _warned(facts: Facts, cron: CronJob) -> _Why | None:
 
 
 def _of_event(event: State) -> _Why:
-    reason, message = str(event.row["reason"]), str(event.row["message"] or "")
+    return of_warning(str(event.row["reason"]), str(event.row["message"] or ""))
+
+
+def of_warning(reason: str, message: str) -> _Why:
+    """Claim, detail, advice and cause by an Event of type Warning about a CronJob."""
     detail = f"{reason}: {shortened(message)}"
     if reason == "FailedCreate":
         refusal = refusal_of(message)
         claim = f"starts nothing: its Jobs are refused ({refusal.value})"
         return claim, detail, refusal_advice(message), None
-    if "too many missed start time" in message and reason == "FailedNeedsStart":
+    if "too many missed start time" in message.lower() and reason == "FailedNeedsStart":
         return (
             "never starts again: more than 100 starts were missed",
             detail,

@@ -8,7 +8,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from tracekit.answers.trace_model import Facts, Job, Pod, Row
-from tracekit.answers.words import clock
+from tracekit.answers.words import clock, named
 from tracekit.base.kube.actors import controller_of
 
 
@@ -55,7 +55,14 @@ def taken_by(facts: Facts, job: Job, pods: Sequence[Pod]) -> Taken | None:
     return None
 
 
-def asked_by(pods: Sequence[Pod]) -> str:
+def off_node(pods: Sequence[Pod]) -> str:
+    """From which nodes some pods were taken, and who asked for it, as far as anything tells."""
+    nodes = dict.fromkeys(str(pod.last.row["node_name"] or "") for pod in pods)
+    known = [node for node in nodes if node]
+    return (f"; on node {named(known)}" if known else "") + _asked_by(pods)
+
+
+def _asked_by(pods: Sequence[Pod]) -> str:
     """Who asked for the deletion or eviction of the first of some pods, as an audit log tells."""
     for pod in pods:
         going = pod.first_at(lambda state: state.row["deleted_ns"] is not None)

@@ -26,7 +26,7 @@ from tracekit.answers.endings import (
     refused_when,
 )
 from tracekit.answers.findings.cut_short import deleted_before, deleted_by
-from tracekit.answers.findings.evictors import asked_by, taken_by
+from tracekit.answers.findings.evictors import off_node, taken_by
 from tracekit.answers.findings.pulls import PULL, unpulled, unpulled_case
 from tracekit.answers.findings.refused_pods import REFUSED, refused_case, refused_since
 from tracekit.answers.harm import FAILS
@@ -166,7 +166,7 @@ def _failed(facts: Facts, job: Job) -> Case:
     if taken is not None and case.rule in (EXITED, SAME_EXIT, EVICTED, OTHERWISE):
         case = replace(case, detail=f"{case.detail}; {taken.said}", todo=taken.todo)
     elif case.rule is EVICTED:
-        case = replace(case, detail=f"{case.detail}{asked_by(pods)}")
+        case = replace(case, detail=f"{case.detail}{off_node(pods)}")
     return _with_last_words(facts, job, case, pods)
 
 

@@ -15,6 +15,7 @@ from tracekit.answers.findings.costliest import COSTLY, Costliest
 from tracekit.answers.findings.cut_short import CUT_SHORT, cut_short
 from tracekit.answers.findings.deletions import HELD_NS, held, invalid_owner
 from tracekit.answers.findings.deletions import RULES as DELETION_RULES
+from tracekit.answers.findings.evicted_by_kueue import EVICTED, evicted
 from tracekit.answers.findings.killed_beside import KILLED_BESIDE, killed_beside
 from tracekit.answers.findings.leaders import LEADER, nobody_leads_since, to_lead
 from tracekit.answers.findings.left_running import LEFT_RUNNING, left_running
@@ -88,7 +89,7 @@ RECREATED = Rule(
 RULES = (
     *job_failures.RULES, *DELETION_RULES, NOT_BEGUN, UNCOUNTED, SUSPENDED, WAITING, COSTLY,
     INDEX_FAILS, OUTLIVED, OVERRUN, TTL_LATE, RECREATED, VANISHED, CUT_SHORT, PREEMPTED,
-    KILLED_BESIDE, LEFT_RUNNING, TAKEN, NO_ROOM,
+    KILLED_BESIDE, LEFT_RUNNING, TAKEN, NO_ROOM, EVICTED,
 )  # fmt: skip
 
 
@@ -131,6 +132,7 @@ def _of_jobs(facts: Facts) -> Iterator[Case]:
         yield from cut_short(facts, job)
         yield from preempted(facts, job)
         yield from killed_beside(facts, job)
+        yield from evicted(facts, job)
         yield from left_running(facts, job)
         yield from taken_pods(facts, job)
     for jobs in by_name.values():

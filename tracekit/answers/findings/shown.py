@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from tracekit.answers.findings.cron_stalls import of_warning
 from tracekit.answers.findings.pulls import PULLS
 from tracekit.answers.findings.shown_crons import LONG_AGO, long_ago
 from tracekit.answers.model import Case, Rule, Severity, Target
@@ -202,18 +203,20 @@ def _cases(facts: Facts, one: _Object) -> Iterator[Case]:
     elif last is not None and last.kind == "Pod":
         yield from _pod(facts, one, last)
     elif last is not None and last.kind == "CronJob":
-        found = list(_cronjob(facts, one, last))
-        yield from found
-        if found:
-            yield from _warnings(facts, one)
+        yield from _cronjob(facts, one, last)
 
 
 def _cronjob(facts: Facts, one: _Object, last: Shown) -> Iterator[Case]:
     if last.suspended:
         yield _case(facts, one, SUSPENDED, "was shown as suspended", f"SUSPEND True{_when(one)}")
-    for detail in long_ago(facts, one.looks):
-        claim = "was shown without a start that was due"
-        yield _case(facts, one, LONG_AGO, claim, f"{detail}{_when(one)}")
+        yield from _warnings(facts, one)
+    for found in long_ago(facts, one.looks):
+        due, claim, todo = found, "was shown without a start that was due", None
+        warned = next((e for e in reversed(one.events) if e.type == "Warning"), None)
+        if warned is not None:
+            claim, said, todo, _ = of_warning(warned.reason, warned.message)
+            due = f"{due}; {said}"
+        yield _case(facts, one, LONG_AGO, claim, f"{due}{_when(one)}", todo)
 
 
 def _case(

@@ -15,7 +15,7 @@ from tracekit.answers.endings import (
     toward_limit,
     went_on,
 )
-from tracekit.answers.findings.evictors import asked_by, taken_by
+from tracekit.answers.findings.evictors import off_node, taken_by
 from tracekit.answers.findings.job_failures import EVICTED, against_disruption
 from tracekit.answers.findings.preempted import PREEMPTIONS
 from tracekit.answers.model import Case, Rule, Severity
@@ -58,7 +58,7 @@ def taken_pods(facts: Facts, job: Job) -> Iterator[Case]:
 def _case(facts: Facts, job: Job, pods: list[Pod], ending: Ending, *, succeeded: bool) -> Case:
     by = taken_by(facts, job, pods)
     said = f": {shortened(ending.message)}" if ending.message else ""
-    said += asked_by(pods) if by is None else f"; {by.said}"
+    said += off_node(pods) if by is None else f"; {by.said}"
     known_ns = [at_ns for pod in pods if (at_ns := _ended_ns(pod))]
     seen_ns = [pod.end.at_ns for pod in pods if pod.end is not None]
     when = f", {clock(min(known_ns))}" if known_ns else ""

@@ -17,6 +17,7 @@ from tracekit.answers.findings.gone_at_end import (
 )
 from tracekit.answers.findings.ownerless import ORPHANED, ownerless
 from tracekit.answers.findings.refused_edits import EDIT_REFUSED, refused_edits
+from tracekit.answers.findings.unended import UNENDED, unended
 from tracekit.answers.harm import HOLDS
 from tracekit.answers.holders import goes_when
 from tracekit.answers.model import Case, Rule, Severity
@@ -145,6 +146,7 @@ INIT_RUNS = Rule(
 RULES = (
     NODE_LOST, INIT_RUNS, RUNS_ON, OTHERS, IDLE, PODS_GONE, UNCOUNTABLE, CANNOT_START, FAILS_AGAIN,
     TERMINATING, TTL_TOOK, UNSEEN_END, EDIT_REFUSED, SPARE_PARALLELISM, BATCH_POD, ORPHANED,
+    UNENDED,
 )  # fmt: skip
 #: A Job without anything to do for so long is idle. A choice: a tool that creates a Job with no
 #: parallelism and raises it at once is not told; only when the finding comes hangs on it.
@@ -465,6 +467,7 @@ _WORDED = {
     Wait.CRASHES: _failing,
     Wait.SIDECAR: _runs_on,
     Wait.NATIVE_SIDECAR: _not_ended,
+    Wait.UNENDED: unended,
 }
 
 
