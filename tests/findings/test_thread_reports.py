@@ -36,6 +36,10 @@ ELSEWHERE = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "gone", "uid":
              "controller": True}  # fmt: skip
 SCALED = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledJob", "name": "encoder", "uid": "s-1",
           "controller": True}  # fmt: skip
+JOBSET = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "train", "uid": "s-3",
+          "controller": True}  # fmt: skip
+DONE = [{"type": "Complete", "status": "True", "lastTransitionTime": at("09:56"),
+         "lastProbeTime": at("09:56")}]  # fmt: skip
 AGO = "2026-04-20T09:00:00Z"
 FAILING = {"lastScheduleTime": at("09:55"), "lastSuccessfulTime": AGO}
 BY_POLICY = [
@@ -47,14 +51,16 @@ LEADER = {"completionMode": "Indexed", "completions": 2, "parallelism": 2,
           "successPolicy": {"rules": [{"succeededIndexes": "0"}]}}  # fmt: skip
 
 
-def of_scaled(number: int) -> tuple[Object, Object]:
-    """A Job of a ScaledJob whose pod no node takes."""
-    name, uid = f"encoder-{number}", f"j-{number}"
-    waits = unschedulable("0/3 nodes are available: 3 Insufficient cpu.")
-    waits["metadata"].update(name=f"{name}-a", uid=f"p-{number}")
+def of_owner(number: int, owner: Object) -> tuple[Object, Object]:
+    """A Job of such an owner whose pod no node takes."""
+    name, uid = f"{owner['name']}-{number}", f"{owner['uid']}-{number}"
+    waits = unschedulable(
+        "0/6 nodes are available: 6 node(s) didn't match pod anti-affinity rules."
+    )
+    waits["metadata"].update(name=f"{name}-a", uid=f"{uid}-a")
     waits["metadata"]["ownerReferences"][0].update(name=name, uid=uid)
     waits["metadata"]["labels"] = {UID: uid, "batch.kubernetes.io/job-name": name}
-    return job(name=name, uid=uid, ownerReferences=[SCALED]), waits
+    return job(name=name, uid=uid, ownerReferences=[owner]), waits
 
 
 def led(conditions: list[Object]) -> tuple[Object, ...]:
@@ -112,7 +118,7 @@ ASKED = {
         (cron({"jobTemplate": {"spec": {"ttlSecondsAfterFinished": 0, "template": {"spec": {}}}}},
               FAILING),), (), ("TK319",)),
     "keda, Jobs that wait for a node": Asked(
-        tuple(found for number in range(3) for found in of_scaled(number)),
+        tuple(found for number in range(3) for found in of_owner(number, SCALED)),
         ("TK411", "3 Jobs of ScaledJob app-", "/encoder: have not begun"), ()),
     "a worker that a successPolicy made needless": Asked(
         led(BY_POLICY), ("TK449", "has succeeded by its successPolicy", "If n1 is gone"), ()),
@@ -140,6 +146,25 @@ ASKED = {
     "karpenter#3185, a node that went": Asked(
         (failed(), disrupted("DeletionByTaintManager")),
         ("TK403", "deleted for a taint of their node", "on node n1"), ()),
+    "kubernetes#128881, a start that came late": Asked(
+        (cron({"schedule": "0 9 * * *"}, {"lastScheduleTime": at("09:00")}),
+         job(None, {"succeeded": 1, "conditions": DONE}, ownerReferences=[OWNER], annotations={
+             "batch.kubernetes.io/cronjob-scheduled-timestamp": at("09:00")},
+             creationTimestamp=at("09:52"))),
+        ("WARNING TK307", "52 min 0 s after 2026-05-04 09:00:00Z"), ()),
+    "the same, in its time": Asked(
+        (cron({"schedule": "0 9 * * *"}, {"lastScheduleTime": at("09:00")}),
+         job(None, {"succeeded": 1, "conditions": DONE}, ownerReferences=[OWNER], annotations={
+             "batch.kubernetes.io/cronjob-scheduled-timestamp": at("09:00")})), (), ("TK307",)),
+    "jobset#341, followers that nothing fits": Asked(
+        tuple(found for number in range(2) for found in of_owner(number, JOBSET)),
+        ("TK411", "2 Jobs of JobSet app-", "/train: have not begun", "change that of JobSet train"),
+        ("create it anew",)),
+    "actions-runner-controller#780, an evicted pod": Asked(
+        (alone("Failed", owner="Runner", reason="Evicted", message="The node was low on resource: "
+               "ephemeral-storage. Container docker was using 324Ki, which exceeds its request of "
+               "0."),),
+        ("TK451", "Let it ask for what it uses (resources.requests)"), ("Raise that limit",)),
     "the same, before the Job is Complete": Asked(
         led(BY_POLICY[:1]), ("TK430", "has succeeded (SuccessPolicy), and waits for"),
         ("was ended",)),

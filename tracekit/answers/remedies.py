@@ -9,6 +9,7 @@ from typing import Final
 _Table = tuple[tuple[tuple[str, ...], str], ...]
 
 #: Of the scheduler's message, PodScheduled or FailedScheduling, looked for in this order.
+ANEW: Final = "A running Job's template cannot be changed: delete the Job and create it anew."
 _SCHEDULER: Final[_Table] = (
     (("unbound immediate PersistentVolumeClaims", "didn't find available persistent volumes",
       "binding volumes: "),
@@ -24,8 +25,8 @@ _SCHEDULER: Final[_Table] = (
      ("Free a device that the claim asks for, or ask for another: kubectl get resourceslices "
      "shows what the drivers offer.")),
     (("not supported on Fargate",),
-     ("Take out of the pod what Fargate does not run, or let no Fargate profile select it. A "
-     "running Job's template cannot be changed: delete the Job and create it anew.")),
+     ("Take out of the pod what Fargate does not run, or let no Fargate profile select it. "
+     f"{ANEW}")),
     (("limit on the number of Fargate", "Fargate capacity"),
      "Raise the account's limit, wait for capacity, or let nodes run it; Fargate may not retry."),
     (("bound to non-existent pv", 'persistentvolume "'),
@@ -206,7 +207,7 @@ def of_scheduler(message: str, *, of_job: bool = True) -> str:
     template = ""
     if pod:
         template = (
-            " A running Job's template cannot be changed: delete the Job and create it anew."
+            f" {ANEW}"
             if of_job
             else " A pod's spec cannot be changed: let whoever made it create it anew."
         )
@@ -295,6 +296,16 @@ def of_pull(message: str, secrets: str | None = None) -> str:
             "correct imagePullSecrets of the pod or of its ServiceAccount."
         )
     return found or "Check the image's name, its tag and the pull secret."
+
+
+def of_eviction(message: str) -> str | None:
+    """What keeps a kubelet from evicting a pod, of which it says that; None of other evictions."""
+    if "low on resource" in message:
+        return (
+            "Let it ask for what it uses (resources.requests): who uses more than that goes first."
+        )
+    limited = any(word in message for word in ("emptyDir", "EmptyDir", "ephemeral"))
+    return "Raise that limit, or let it write less." if limited and "exceed" in message else None
 
 
 #: A container that was killed for its memory, which has a limit.

@@ -11,6 +11,7 @@ from tracekit.answers.evidence import Evidence
 from tracekit.answers.findings import job_failures, waiting
 from tracekit.answers.findings.advice import advice, advice_of
 from tracekit.answers.findings.uncounted import uncounted
+from tracekit.answers.findings.unended import UNENDED
 from tracekit.answers.model import Case, Finding
 from tracekit.answers.trace_model import Facts, Job, Pod
 from tracekit.answers.waits import Wait, held_by
@@ -33,7 +34,7 @@ _FINDING_OF = {
     Wait.TERMINATING: waiting.TERMINATING,
     Wait.SIDECAR: waiting.RUNS_ON,
     Wait.NATIVE_SIDECAR: waiting.RUNS_ON,
-    Wait.UNENDED: waiting.UNENDED,
+    Wait.UNENDED: UNENDED,
     Wait.GRACE: waiting.TERMINATING,
     Wait.INIT_RUNS: waiting.INIT_RUNS,
     Wait.NODE_LOST: waiting.NODE_LOST,

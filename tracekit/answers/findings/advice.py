@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from tracekit.answers.model import Case, Finding
+from tracekit.answers.remedies import ANEW
 from tracekit.answers.words import in_kubectl
 from tracekit.base.escaping import for_shell
 from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
@@ -53,6 +54,17 @@ def _pod_of(case: Case) -> str | None:
     return None if pods[0] is None else str(pods[0])
 
 
+def _anew(case: Case) -> str:
+    """How a Job gets another template, by who makes its Jobs."""
+    owner = f"CronJob {case.cronjob}" if case.cronjob else case.evidence.get("owner")
+    if owner is None:
+        return ANEW
+    return (
+        f"A running Job's template cannot be changed: change that of {owner}, which makes its "
+        "Jobs, and delete this one."
+    )
+
+
 def advice_of(case: Case, trace: str | None = None) -> str:
     """What to do about one object, with its own name in commands; `trace` as `advice` has it."""
     target, cause = case.target, case.cause
@@ -69,6 +81,7 @@ def advice_of(case: Case, trace: str | None = None) -> str:
         pod = _pod_of(case)
         if target.kind == "Job" and pod is not None:
             todo = todo.replace(" pod NAME", f" pod {in_kubectl(target.namespace, pod)}")
+    todo = todo.replace(ANEW, _anew(case))
     if cause is not None:
         todo = f"see {cause.id}. {todo or cause.todo}"
     todo = todo.replace("{namespace}", for_shell(target.namespace))

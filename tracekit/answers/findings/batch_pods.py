@@ -29,6 +29,7 @@ from tracekit.answers.remedies import (
     GATED,
     NOT_LOCATED,
     against_sidecar,
+    of_eviction,
     of_exits,
     of_kubelet,
     of_memory,
@@ -145,7 +146,8 @@ def _by_ending(pod: Pod, ending: Ending) -> tuple[str, str | None]:
     }.get(ending.cause)
     if claim is None:
         return f"failed ({ending.reason or 'no reason given'})", None
-    return claim, "Nothing creates it anew but who made it: let that try again after disruptions."
+    again = "Nothing creates it anew but who made it: let that try again after disruptions."
+    return claim, f"{of_eviction(ending.message) or ''} {again}".strip()
 
 
 def _log(pod: Pod, container: str, *, before: bool = False) -> str:

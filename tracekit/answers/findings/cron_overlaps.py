@@ -49,7 +49,7 @@ def piled_up(facts: Facts, cron: CronJob, jobs: Sequence[Job]) -> Case | None:
     half_ns = (since_ns + as_of_ns) // 2
     before, now = crowd.at(half_ns), crowd.at(as_of_ns)
     grows = now >= _MANY and now > before
-    unfinished = [job for job in runs if _over_ns(job, as_of_ns) > as_of_ns]
+    unfinished = [job for job in runs if over_ns(job, as_of_ns) > as_of_ns]
     held = _held_alike(facts, unfinished)
     claim = f"its runs overlap, up to {most} at once (concurrencyPolicy Allow)"
     if grows:
@@ -83,13 +83,13 @@ class _Crowd:
 
     def __init__(self, runs: Sequence[Job], as_of_ns: int) -> None:
         self._begins = [job.created_ns for job in runs]
-        self._ends = sorted(_over_ns(job, as_of_ns) for job in runs)
+        self._ends = sorted(over_ns(job, as_of_ns) for job in runs)
 
     def at(self, at_ns: int) -> int:
         return bisect_right(self._begins, at_ns) - bisect_right(self._ends, at_ns)
 
 
-def _over_ns(job: Job, as_of_ns: int) -> int:
+def over_ns(job: Job, as_of_ns: int) -> int:
     """When a run ended, by its condition where the look came later; after the last look if not."""
     end = job.end
     if end is None:

@@ -14,6 +14,7 @@ from tracekit.answers.evidence import Evidence
 from tracekit.answers.findings import cron_overlaps, cron_runs, cron_stalls, refused_jobs
 from tracekit.answers.findings.advice import advice_of
 from tracekit.answers.findings.cron_jumps import TOO_MANY_MISSED, missed_many, set_back
+from tracekit.answers.findings.cron_overlaps import over_ns
 from tracekit.answers.findings.cron_runs import STALE_ACTIVE, stale_active, starved, twice
 from tracekit.answers.findings.cron_stalls import (
     SUSPENDED,
@@ -88,7 +89,7 @@ LATE = Rule(
     "TK307", "started late", Severity.WARNING,
     "The Job was created 15 s or more after its scheduled time, without an edit in between "
     "(TK310). Only info where concurrencyPolicy Forbid made it wait for the run before.",
-    "None known.",
+    "A CronJob that was suspended, or whose schedule was edited, before the record began.",
     "If the controller was behind, see TK207.",
     rank=30,
 )  # fmt: skip
@@ -408,13 +409,13 @@ def _starts(facts: Facts, cron: CronJob, jobs: Sequence[Job]) -> Iterator[Case]:
     early: list[tuple[Job, int, State]] = []
     for job in jobs:
         slot_ns = scheduled_ns(job)
-        if slot_ns is None or not job.seen_from_birth:
+        if slot_ns is None:
             continue
         place = bisect_right(edits, job.first.rv - 1, key=lambda s: s.rv)
         edit = edits[place - 1] if place else None
-        if edit is not None and slot_ns < edit.at_ns - NS_PER_S:
+        if edit is not None and job.seen_from_birth and slot_ns < edit.at_ns - NS_PER_S:
             early.append((job, slot_ns, edit))
-        elif job.first.at_ns - slot_ns >= LATE_NS:
+        elif job.created_ns - slot_ns >= LATE_NS:
             late.append((job, slot_ns))
     if early:
         job, slot_ns, edit = early[0]
@@ -447,15 +448,14 @@ def _woken_by(facts: Facts, cron: CronJob, edit: State, job: Job) -> str:
 
 
 def _late(facts: Facts, cron: CronJob, late: list[tuple[Job, int]], jobs: Sequence[Job]) -> Case:
-    job, slot_ns = max(late, key=lambda found: found[0].first.at_ns - found[1])
-    delay_ns = job.first.at_ns - slot_ns
-    before = cron.before(job.first.rv)
-    hung = before is not None and before.spec.get("concurrencyPolicy") == "Forbid" and any(
-        other.first.rv < job.first.rv and slot_ns < (other.ended_ns or facts.end_ns)
-        for other in jobs
-    )  # fmt: skip
+    job, slot_ns = max(late, key=lambda found: found[0].created_ns - found[1])
+    delay_ns = job.created_ns - slot_ns
+    before = cron.before(job.first.rv) or cron.first
+    hung = before.spec.get("concurrencyPolicy") == "Forbid" and any(
+        other.first.rv < job.first.rv and slot_ns < over_ns(other, facts.end_ns) for other in jobs
+    )
     why, cause = "", None
-    if facts.pause_between(slot_ns, job.first.at_ns) is not None:
+    if facts.pause_between(slot_ns, job.created_ns) is not None:
         why, cause = ", as nobody led then (TK208)", LEADER
     elif hung:
         why = ", as the run before had not ended (Forbid)"
@@ -464,7 +464,7 @@ def _late(facts: Facts, cron: CronJob, late: list[tuple[Job, int]], jobs: Sequen
         cron.target,
         f"was started late{why}",
         late[0][1],
-        late[-1][0].first.at_ns,
+        late[-1][0].created_ns,
         f"{counted(len(late), 'time')}, the worst {job.name}, {span(delay_ns)} after "
         f"{clock(slot_ns)}",
         severity=Severity.INFO if hung else None,

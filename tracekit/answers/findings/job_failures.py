@@ -39,6 +39,7 @@ from tracekit.answers.remedies import (
     NOT_LOCATED,
     PROBE_ADVICE,
     READMITTED,
+    of_eviction,
     of_exits,
     of_memory,
     of_refusal,
@@ -573,17 +574,8 @@ def _after_exits(job: Job, rule: Rule, pods: list[Pod], *, never: bool) -> str:
 def against_disruption(pods: list[Pod], *, never: bool) -> str | None:
     """What spares a Job that; a podFailurePolicy is valid with restartPolicy Never alone."""
     ending = next((e for pod in pods if (e := ending_of(pod)) is not None), None)
-    message = "" if ending is None else ending.message
-    if (
-        any(word in message for word in ("emptyDir", "EmptyDir", "ephemeral"))
-        and "exceed" in message
-    ):
-        return f"Raise that limit, or let it write less. {_TEMPLATE}"
-    if "low on resource" in message:
-        return (
-            "Let it ask for what it uses (resources.requests): who uses more than that goes "
-            f"first. {_TEMPLATE}"
-        )
+    if ending is not None and (todo := of_eviction(ending.message)) is not None:
+        return f"{todo} {_TEMPLATE}"
     marked = any(pod.last.true("DisruptionTarget") for pod in pods)
     if marked and never:
         return NODE_TAKEN if all(pod.disruption == BY_POD_GC for pod in pods) else None

@@ -12,7 +12,7 @@ from tracekit.answers.findings.shown_crons import LONG_AGO, long_ago
 from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.parts import RuleGroup
 from tracekit.answers.refusals import refusal_advice
-from tracekit.answers.remedies import MORE_MEMORY, of_kubelet, of_pull, of_scheduler
+from tracekit.answers.remedies import MORE_MEMORY, of_eviction, of_kubelet, of_pull, of_scheduler
 from tracekit.answers.trace_model import REFUSED_CREATION, Facts, Seen, State
 from tracekit.answers.waits import CONFIGURATION
 from tracekit.answers.words import clock, counted, in_kubectl, shortened
@@ -331,6 +331,8 @@ def _todo(reason: str, message: str) -> str | None:
         return of_kubelet(message)
     if plain == "OOMKilled":
         return MORE_MEMORY
+    if plain == "Evicted":
+        return of_eviction(message)
     if plain == "Unschedulable":
         return of_scheduler(message)
     return None
