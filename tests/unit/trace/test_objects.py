@@ -11,6 +11,7 @@ OBJECTS = Objects(
     jobs=(("job", "odd"), ("shop", "export"), ("shop", "import"), ("yard", "import")),
     cronjobs=(("shop", "nightly"),),
     pods=(("shop", "export-x7k2p", "export"), ("yard", "import-9f8d1", "import")),
+    others=(("shop", "driver"),),
 )
 
 
@@ -48,6 +49,8 @@ def test_names_are_taken_as_users_write_them(text, namespace, key) -> None:
         ("exprt", "yard", "no Job, CronJob or pod 'exprt' in the namespace yard"),
         ("/import", None, "write it like NAMESPACE/NAME"),
         ("shop/", None, "write it like NAMESPACE/NAME"),
+        ("driver", None, "the pod shop/driver has no Job in this trace"),
+        ("shop/driver", None, "the pod shop/driver has no Job in this trace"),
         ("pod/export-x7k2", None, "no pod 'export-x7k2'; did you mean export-x7k2p"),
     ],
 )

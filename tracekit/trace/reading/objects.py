@@ -37,6 +37,8 @@ class Objects(Struct, frozen=True, dict=True):
     cronjobs: tuple[tuple[str, str], ...]
     #: (namespace, pod, Job) of the pods of Jobs.
     pods: tuple[tuple[str, str, str], ...] = ()
+    #: (namespace, pod) of those of no Job.
+    others: tuple[tuple[str, str], ...] = ()
 
     @cached_property
     def namespaces(self) -> tuple[str, ...]:
@@ -84,6 +86,7 @@ class Objects(Struct, frozen=True, dict=True):
             found = self._owners(name, first, "pod")
             if len(found) == 1:
                 return found[0]
+            self._check_others(name, first, "pod")
             raise missing_object(text, self.everything)
         return self._only(text, name if slash else text, namespace, kind)
 
@@ -96,6 +99,7 @@ class Objects(Struct, frozen=True, dict=True):
             keys = ", ".join(f"{space}/{own}" for space, own in elsewhere[:_MOST_NAMED])
             raise UsageError(f"{text!r} is not in the namespace {namespace}: it is {keys}")
         if not found:
+            self._check_others(name, namespace, kind)
             meant = hint(name, self._names(kind), _LISTS_THEM)
             where = f" in the namespace {namespace}" if namespace else ""
             what = _TITLES[kind]
@@ -103,6 +107,15 @@ class Objects(Struct, frozen=True, dict=True):
         places = ", ".join(f"{space}/{own}" for space, own in found[:_MOST_NAMED])
         more = ", …" if len(found) > _MOST_NAMED else ""
         raise UsageError(f"{text!r} is not unique: name one of {places}{more}")
+
+    def _check_others(self, name: str, namespace: str | None, kind: str) -> None:
+        """Raise a UsageError if a pod of no Job has the name."""
+        for space, pod in self.others if kind in ("", "pod") else ():
+            if pod == name and namespace in (None, space):
+                raise UsageError(
+                    f"the pod {space}/{pod} has no Job in this trace, so there is no account of "
+                    "it: `tracekit diagnose` says what is the matter with it, if anything is"
+                )
 
     def _names(self, kind: str) -> list[str]:
         """What has a name of its own, of a kind."""
@@ -156,8 +169,8 @@ def objects_of(reader: TraceReader) -> Objects:
             names_cronjobs = names_cronjobs or "CronJob" in kinds
             if job:
                 jobs[namespace, job] = None
-                if stream == "pods" and name:
-                    pods[namespace, name, job] = None
+            if stream == "pods" and name:
+                pods[namespace, name, job or ""] = None
             if stream == "cronjobs" and name:
                 cronjobs[namespace, name] = None
     if names_cronjobs:  # a compact trace has the names in the objects' texts alone
@@ -165,7 +178,12 @@ def objects_of(reader: TraceReader) -> Objects:
             for space, name in _distinct(table):
                 if name:
                     cronjobs[space or "", name] = None
-    return Objects(tuple(sorted(jobs)), tuple(sorted(cronjobs)), tuple(sorted(pods)))
+    return Objects(
+        tuple(sorted(jobs)),
+        tuple(sorted(cronjobs)),
+        tuple(pod for pod in sorted(pods) if pod[2]),
+        tuple((space, name) for space, name, job in sorted(pods) if not job),
+    )
 
 
 def _distinct(table: pa.Table) -> Iterator[tuple[Any, ...]]:
