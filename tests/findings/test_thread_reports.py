@@ -22,6 +22,7 @@ from tests.findings.test_public_reports import (
     cron,
     disrupted,
     ended,
+    event,
     failed,
     imported,
     job,
@@ -218,3 +219,15 @@ def test_explain_knows_the_cronjob_of_a_job(run, tmp_path: Path) -> None:  # noq
         file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [mine, *crons]}))
         out = run("explain", str(file), "work", "--at", at("10:00"))[1]
         assert ("its CronJob is gone" in out) is said
+
+
+def test_events_about_who_makes_pods_are_told(run, tmp_path: Path) -> None:  # noqa: F811
+    """tekton-pipeline#7672: a claim that a quota refuses, of which Events alone are there."""
+    message = 'persistentvolumeclaims "pvc-1" is forbidden: exceeded quota: q, used: 20'
+    said = event("Pod", "Failed", f"failed to create PVC pvc-1: {message}")
+    said["involvedObject"].update(kind="PipelineRun", name="build", uid="t-1")
+    file = tmp_path / "events.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [said]}))
+    out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
+    assert "TK445 PipelineRun app/build: was told of with the warning Failed" in out
+    assert "Free the quota or raise it" in out

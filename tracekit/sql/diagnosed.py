@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from tracekit.answers.admission import Admission, admission_of
 from tracekit.answers.facts import facts_of
+from tracekit.answers.holders import MAKERS
 from tracekit.answers.judgements import Judgements, Listed
 from tracekit.answers.pauses import Gap
 from tracekit.answers.quotas import Quota, quota_of
@@ -261,8 +262,6 @@ def _note(container: dict[str, Any]) -> dict[str, Any]:
 
 
 _STREAMS = ", ".join(f"'{name}'" for name in STREAMS)
-#: Kinds of those who make Jobs beside CronJobs: they have Events of what the API server refused.
-JOB_MAKERS = ("JobSet", "ScaledJob", "TrainJob", "RayJob", "Workflow")
 #: Most Events tell of what the rows of objects tell better, and no rule asks for them. It asks for
 #: those that have the values of one of these.
 ASKED_EVENTS: tuple[Mapping[str, Sequence[str]], ...] = (
@@ -271,7 +270,7 @@ ASKED_EVENTS: tuple[Mapping[str, Sequence[str]], ...] = (
     {"involved_kind": ("Job", "CronJob", "PersistentVolumeClaim"), "event_type": ("Warning",)},
     {"involved_kind": ("Job",), "reason": (QUEUE_STOPPED,)},
     {"involved_kind": ("Workload",), "reason": QUEUE_WAITS},
-    {"involved_kind": JOB_MAKERS, "event_type": ("Warning",)},
+    {"involved_kind": MAKERS, "event_type": ("Warning",)},
 )
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from tracekit.answers.findings.cron_stalls import of_warning
 from tracekit.answers.findings.pulls import PULLS
 from tracekit.answers.findings.shown_crons import LONG_AGO, long_ago
+from tracekit.answers.holders import MAKERS
 from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.parts import RuleGroup
 from tracekit.answers.refusals import refusal_advice
@@ -46,7 +47,7 @@ TROUBLED = Rule(
 WARNED = Rule(
     "TK445", "Events of type Warning that were shown", Severity.WARNING,
     "A table or a description has them, about an object of which no other finding tells; or Events "
-    "are all that the record has, and they are about Jobs, CronJobs or pods.",
+    "are all that the record has, and they are about Jobs, CronJobs, pods, or who makes those.",
     "What was over a moment later.",
     _BESIDE, rank=36,
 )  # fmt: skip
@@ -111,6 +112,9 @@ class Texts(RuleGroup):
         return _of_texts(whole)
 
 
+_ABOUT = ("Job", "CronJob", "Pod", *MAKERS)
+
+
 def _by_events_alone(facts: Facts) -> Iterator[Case]:
     """Warnings about Jobs and pods, where Events are all that there is."""
     if facts.shown or any(facts.streams.get(stream) for stream in ("jobs", "pods", "cronjobs")):
@@ -118,7 +122,7 @@ def _by_events_alone(facts: Facts) -> Iterator[Case]:
     found: defaultdict[tuple[str, str, str, str], list[State]] = defaultdict(list)
     for event in facts.events:
         row = event.row
-        if row["event_type"] == "Warning" and row["involved_kind"] in ("Job", "CronJob", "Pod"):
+        if row["event_type"] == "Warning" and row["involved_kind"] in _ABOUT:
             names = (row["involved_kind"], row["namespace"], row["involved_name"], row["reason"])
             found[tuple(name or "" for name in names)].append(event)  # type: ignore[index]
     for (kind, namespace, name, reason), events in found.items():
@@ -136,9 +140,13 @@ def _by_events_alone(facts: Facts) -> Iterator[Case]:
         )  # fmt: skip
 
 
+#: In the API server's words for what admission refuses.
+_FORBIDDEN = " is forbidden: "
+
+
 def _of_warning(target: Target, reason: str, message: str) -> str | None:
     """What to do about an Event of type Warning, by its words."""
-    if reason == REFUSED_CREATION:
+    if reason == REFUSED_CREATION or _FORBIDDEN in message:
         return refusal_advice(message)
     if target.kind != "Pod":
         return None
