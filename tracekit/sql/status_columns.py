@@ -1,7 +1,7 @@
 """What the views say of a Job's status, written from its declared fields: a new one is in each.
 
 A script names `{status fields}` (all), and of the counts `{counts}`, `{counts before}`,
-`{counts shown}`, `{counts changed}` and `{counts documented}`.
+`{counts shown}`, `{counts changed}`, `{counts documented}` and `{last counts documented}`.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ def _texts() -> dict[str, str]:
         "{counts shown}": ", ".join(_shown(field) for field in _COUNTS),
         "{counts changed}": _LINES.join(changed),
         "{counts documented}": "\n".join(_documented(field) for field in _COUNTS),
+        "{last counts documented}": "\n".join(_documented(field, "last ") for field in _COUNTS),
     }
 
 
@@ -34,9 +35,9 @@ def _shown(field: StatusField) -> str:
     return f"coalesce({field.name}, 0) AS {field.name}" if zero else field.name
 
 
-def _documented(field: StatusField) -> str:
+def _documented(field: StatusField, which: str = "") -> str:
     absent = "0 when absent" if field.shape is Shape.COUNT else "absent in the object"
-    return f"--@ {field.name} | `.status.{field.path}` | {absent}"
+    return f"--@ {field.name} | {which}`.status.{field.path}` | {absent}"
 
 
 def with_status_columns(script: str) -> str:

@@ -17,8 +17,8 @@ from tracekit.versions.era import Era
 from tracekit.versions.job_counting import CountingRules
 from tracekit.versions.job_handlers import HandlerRules
 from tracekit.versions.job_retries import RetryRules
-from tracekit.versions.job_status import StatusValidation
 from tracekit.versions.job_tracking import TrackingRules
+from tracekit.versions.status_validation import StatusValidation
 
 MANAGED_BY_JOB_CONTROLLER = "kubernetes.io/job-controller"
 

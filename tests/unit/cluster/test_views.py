@@ -14,7 +14,7 @@ from tracekit.model.process.pod_index import PodInformer
 from tracekit.model.simulate.draws import SeededDraws
 from tracekit.versions.api_server import ApiRules
 from tracekit.versions.era import Era
-from tracekit.versions.job_status import StatusValidation
+from tracekit.versions.status_validation import StatusValidation
 
 DRAWS = SeededDraws(1)
 

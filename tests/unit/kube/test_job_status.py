@@ -7,6 +7,7 @@ from typing import Any
 from msgspec.structs import fields
 
 from tracekit.base.kube import job_status
+from tracekit.base.kube.api_types import schema
 from tracekit.base.kube.job_status import FIELDS, Shape
 from tracekit.base.kube.views import JobStatus, job_status_from_raw
 from tracekit.check.compare.status import PLAIN, SETS, TIMES
@@ -38,11 +39,13 @@ def test_what_the_api_server_writes_is_read_again_field_by_field() -> None:
         assert job_status_from_raw(raw) == status
 
 
-def test_every_field_has_a_column_is_promised_and_is_compared() -> None:
+def test_every_field_has_a_column_is_read_from_etcd_is_promised_and_is_compared() -> None:
     columns = {column.name for column in COLUMNS}
+    etcd = {field.name for field in schema()["batch.JobStatus"].values()}
     compared = {name for name, _ in (*PLAIN, *SETS, *TIMES)}
     for field in FIELDS:
         assert field.name in columns
         assert field.name in compared
+        assert field.top in etcd
     top = {field.top for field in FIELDS} | {"conditions"}
     assert {field.encode_name for field in fields(Promised)} == top == job_status.KNOWN

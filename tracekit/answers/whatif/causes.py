@@ -12,8 +12,8 @@ from typing import Any, Final
 from tracekit.versions.api_server import ApiRules
 from tracekit.versions.era import Era
 from tracekit.versions.job import JobRules
-from tracekit.versions.job_status import StatusValidation
 from tracekit.versions.rows import COMES_WITH, Row, differing_rows, with_rows
+from tracekit.versions.status_validation import StatusValidation
 
 _ORDER: Final = ("constant", "behavior", "gate")
 

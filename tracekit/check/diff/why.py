@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from tracekit.base.kube.job_status import COUNTS
 from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.check.replay.history import WriteKind
 from tracekit.check.replay.search_state import Explanation
@@ -80,10 +81,7 @@ def _wanted(numbers: dict[str, Any]) -> str:
 
 
 def _counted(numbers: dict[str, Any]) -> str:
-    text = (
-        f"{numbers['active']} active, {numbers['ready']} ready, {numbers['terminating']} "
-        f"terminating, {numbers['succeeded']} succeeded, {numbers['failed']} failed"
-    )
+    text = ", ".join(f"{numbers[name]} {name}" for name in numbers if name in COUNTS)
     for name in ("new_succeeded", "new_failed"):
         if numbers[name]:
             text += f"; {name.replace('_', ' ')}: {', '.join(numbers[name])}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from tracekit.base.kube import job_status
 from tracekit.base.kube.field_managers import CONTROLLER_MANAGERS
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.base.kube.views import JobStatus, JobView, PodView
@@ -17,7 +18,7 @@ from tracekit.check.replay.history import History, Manager, Revision, Write, Wri
 from tracekit.check.replay.recorded_api import Problem
 from tracekit.versions.job import JobRules
 
-_COUNTS = frozenset({"active", "ready", "terminating", "succeeded", "failed"})
+_COUNTS = frozenset(job_status.COUNTS)
 _COUNTS_PATHS = frozenset(path for name, path in PLAIN if name in _COUNTS)
 
 #: What of a pod ties it to its Job: a patch of these alone changes nothing else.

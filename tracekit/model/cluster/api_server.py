@@ -27,7 +27,7 @@ from tracekit.model.cluster.views import Views
 from tracekit.ports.actions import Outcome
 from tracekit.ports.job.status_validation import status_refusals
 from tracekit.versions.api_server import ApiRules
-from tracekit.versions.job_status import StatusValidation
+from tracekit.versions.status_validation import StatusValidation
 
 FOREGROUND, BACKGROUND, ORPHAN = "Foreground", "Background", "Orphan"
 FOREGROUND_FINALIZER: Final = "foregroundDeletion"

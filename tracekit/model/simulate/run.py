@@ -34,7 +34,7 @@ from tracekit.model.simulate.world import (
 )
 from tracekit.versions.api_server import ApiRules
 from tracekit.versions.era import Era
-from tracekit.versions.job_status import StatusValidation
+from tracekit.versions.status_validation import StatusValidation
 
 #: What a recorder watches.
 STREAMS: Final = ("jobs", "pods", "cronjobs", "events", "leases", "namespaces")

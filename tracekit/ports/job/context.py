@@ -5,7 +5,7 @@ Upstream: pkg/controller/job/job_controller.go:syncJobCtx.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 import msgspec
 from msgspec import Struct
@@ -122,6 +122,24 @@ class SyncContext(msgspec.Struct, gc=False):
             (self.active_pods if pod.active else self.inactive_pods).append(pod)
         self.active = len(self.active_pods)
         self.ready = len([pod for pod in self.active_pods if pod.ready])
+
+    def count_deletions(self, deleted: int, pods: Iterable[PodView]) -> None:
+        """Let the counts follow deletions of this sync: so many went through, of these pods."""
+        if self.rules.counts_deleted:
+            self.terminating += deleted
+            self.ready -= sum(pod.ready for pod in pods)
+
+    def note_counts(self, terminating: int, **numbers: object) -> None:
+        """Write down what was counted of the pods."""
+        self.note(
+            "counted",
+            active=self.active,
+            ready=self.ready,
+            terminating=terminating,
+            succeeded=self.succeeded,
+            failed=self.failed,
+            **numbers,
+        )
 
     def note(self, rule: str, **numbers: object) -> None:
         """Write down the rule that is being applied."""

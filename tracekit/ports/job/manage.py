@@ -73,7 +73,7 @@ def _delete_pods(ctx: SyncContext, api: JobApi, pods: Sequence[PodView]) -> int:
 
     Upstream each pod has a goroutine for both: with few tokens all patches come before.
     """
-    deleted = ready = 0
+    deleted = 0
     tracked = [pod for pod in pods if pod.has_tracking_finalizer]
     answers = {
         pod.uid: answer for pod, answer in zip(tracked, api.remove_finalizers(tracked), strict=True)
@@ -83,7 +83,6 @@ def _delete_pods(ctx: SyncContext, api: JobApi, pods: Sequence[PodView]) -> int:
         pod.uid: answer
         for pod, answer in zip(doomed, api.delete_pods(ctx.job, doomed), strict=True)
     }
-    patched = {pod.uid for pod in doomed}
     for pod in pods:
         answer = answers[pod.uid]
         if answer is not Outcome.OK:
@@ -93,11 +92,7 @@ def _delete_pods(ctx: SyncContext, api: JobApi, pods: Sequence[PodView]) -> int:
             deleted += 1
         else:
             ctx.error = True
-        if pod.uid in patched and pod.ready:
-            ready += 1
-    if ctx.rules.counts_deleted:
-        ctx.terminating += deleted
-        ctx.ready -= ready
+    ctx.count_deletions(deleted, doomed)
     return deleted
 
 

@@ -22,10 +22,11 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import astuple
 
+from tracekit.base.kube.job_status import COUNTS
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.base.kube.views import JobStatus, JobView, go_atoi
 from tracekit.ports.job.indexes import parse_intervals
-from tracekit.versions.job_status import StatusValidation
+from tracekit.versions.status_validation import StatusValidation
 
 
 class StatusUpdate:
@@ -146,14 +147,7 @@ def _seconds(at_ns: int | None) -> int | None:
 
 
 def _negative_count(update: StatusUpdate, _: StatusValidation) -> bool:
-    new = update.new
-    return (
-        new.active < 0
-        or new.succeeded < 0
-        or new.failed < 0
-        or (new.ready or 0) < 0
-        or (new.terminating or 0) < 0
-    )
+    return any((getattr(update.new, name) or 0) < 0 for name in COUNTS)
 
 
 def _uid_twice(update: StatusUpdate, validation: StatusValidation) -> bool:

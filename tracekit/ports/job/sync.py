@@ -159,13 +159,8 @@ def _count(ctx: SyncContext) -> JobStatus:
                 for pod in (failed if rules.ignored_failures_delay else counting)
             ],
         )
-    ctx.note(
-        "counted",
-        active=ctx.active,
-        ready=ctx.ready,
-        terminating=ctx.terminating,
-        succeeded=ctx.succeeded,
-        failed=ctx.failed,
+    ctx.note_counts(
+        ctx.terminating,
         new_succeeded=[pod.name for pod in succeeded],
         new_failed=[pod.name for pod in failed],
     )
@@ -407,21 +402,18 @@ def _act(ctx: SyncContext, api: JobApi, status: JobStatus) -> JobStatus:
 
 def _delete_active_pods(ctx: SyncContext, api: JobApi) -> None:
     """DELETE every active pod; their finalizers stay until they are counted."""
-    deleted = ready = 0
-    for pod, answer in zip(ctx.active_pods, api.delete_pods(ctx.job, ctx.active_pods), strict=True):
+    deleted = 0
+    for answer in api.delete_pods(ctx.job, ctx.active_pods):
         if answer in (Outcome.OK, Outcome.NOT_FOUND):
             deleted += 1
         else:
             ctx.error = True
-        ready += pod.ready
     unmet = ctx.rules.tracking.ending_waits_for_expectations and not ctx.satisfied
     if deleted != ctx.active or unmet:
         # Pods may be left, or not in the cache yet: too early to declare the end.
         ctx.ending = None
     ctx.active -= deleted
-    if ctx.rules.counts_deleted:
-        ctx.terminating += deleted
-        ctx.ready -= ready
+    ctx.count_deletions(deleted, ctx.active_pods)
 
 
 def _suspend_condition(ctx: SyncContext, api: JobApi, status: JobStatus) -> JobStatus:

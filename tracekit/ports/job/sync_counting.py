@@ -139,13 +139,8 @@ def _count(ctx: SyncContext) -> JobStatus:
             ),
         )
     before = ctx.job.status
-    ctx.note(
-        "counted",
-        active=ctx.active,
-        ready=ctx.ready,
-        terminating=len([pod for pod in ctx.inactive_pods if pod.terminating]),
-        succeeded=ctx.succeeded,
-        failed=ctx.failed,
+    ctx.note_counts(
+        len([pod for pod in ctx.inactive_pods if pod.terminating]),
         new_succeeded=[],
         new_failed=[],
         forgotten=max(0, before.succeeded - ctx.succeeded) + max(0, before.failed - ctx.failed),

@@ -23,10 +23,7 @@
 --@ pods_succeeded | of them, those seen in phase Succeeded | 0 when there were none
 --@ pods_failed | of them, those seen in phase Failed | 0 when there were none
 --@ restarts | container restarts inside its pods | 0 when there were none
---@ active | last `.status.active` | 0 when absent
---@ ready | last `.status.ready` | absent in the object
---@ succeeded | last `.status.succeeded` | 0 when absent
---@ failed | last `.status.failed` | 0 when absent
+{last counts documented}
 --@ parallelism | `.spec.parallelism` | absent in the object
 --@ completions | `.spec.completions` | absent: a work-queue Job
 --@ completion_mode | `.spec.completionMode` | before 1.21
@@ -156,10 +153,7 @@ SELECT last.trace, last.namespace, last.name AS job, last.uid AS job_uid, last.c
        coalesce(of_pods.pods_succeeded, 0) AS pods_succeeded,
        coalesce(of_pods.pods_failed, 0) AS pods_failed,
        coalesce(of_pods.restarts, 0) AS restarts,
-       coalesce(active, 0) AS active,
-       ready,
-       coalesce(succeeded, 0) AS succeeded,
-       coalesce(failed, 0) AS failed,
+       {counts shown},
        try_cast(spec->>'$.parallelism' AS BIGINT) AS parallelism,
        try_cast(spec->>'$.completions' AS BIGINT) AS completions,
        spec->>'$.completionMode' AS completion_mode,

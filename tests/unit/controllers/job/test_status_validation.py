@@ -18,7 +18,7 @@ from tests.support.objects import at, job
 from tracekit.base.kube.views import Condition, JobStatus, JobView
 from tracekit.ports.job.status_validation import status_refusals
 from tracekit.versions.era import Era
-from tracekit.versions.job_status import StatusValidation
+from tracekit.versions.status_validation import StatusValidation
 
 
 def validation(version: str, **gates: bool) -> StatusValidation:
