@@ -20,7 +20,7 @@ from tracekit.base.coverage import Coverage
 from tracekit.base.escaping import for_html, for_terminal
 from tracekit.base.kube.job_status import COUNTS
 from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
-from tracekit.base.kube.views import JobView, PodView
+from tracekit.base.kube.views import Condition, JobView, PodView
 from tracekit.base.numbers import whole_number
 from tracekit.base.time_input import TimeRange
 from tracekit.check.diff.collected import is_collected
@@ -462,16 +462,24 @@ def _status(first: Revision[JobView], last: Revision[JobView]) -> str:
         old, new = getattr(before, name), getattr(now, name)
         if (old or 0) != (new or 0):
             changes.append(f"{name} {old or 0} → {new or 0}")
-    old_true = {c.type for c in before.conditions if c.status == "True"}
-    changes += [
-        f"condition {c.type}" + (f" ({c.reason})" if c.reason else "")
-        for c in now.conditions
-        if c.status == "True" and c.type not in old_true
-    ]
+    changes += turned(before.conditions, now.conditions)
     uncounted = len(now.uncounted_succeeded) + len(now.uncounted_failed)
     if uncounted != len(before.uncounted_succeeded) + len(before.uncounted_failed):
         changes.append(f"uncounted pods {uncounted}")
     return f"wrote the status ({', '.join(changes) or 'times and bookkeeping'})"
+
+
+def turned(before: Iterable[Condition], now: Sequence[Condition]) -> Iterator[str]:
+    """The conditions that became True, or ceased to be."""
+    old_true = {c.type for c in before if c.status == "True"}
+    for condition in now:
+        why = f" ({condition.reason})" if condition.reason else ""
+        if condition.status == "True" and condition.type not in old_true:
+            yield f"condition {condition.type}{why}"
+        elif condition.status != "True" and condition.type in old_true:
+            yield f"condition {condition.type} {condition.status}{why}"
+    for gone in sorted(old_true - {c.type for c in now}):
+        yield f"condition {gone} taken off"
 
 
 def _waiting(sync: Explanation) -> Iterator[str]:

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.base.kube.views import Condition
 from tracekit.check.replay.run_context import Outage
-from tracekit.report.narrative import Narrative, Step, in_order
+from tracekit.report.narrative import Narrative, Step, in_order, turned
 from tracekit.report.narrative_others import add_restarts, narrative_of_cronjob
 
 _STEPS = st.lists(
@@ -19,6 +20,10 @@ _STEPS = st.lists(
 
 def _step(at_ns: int, rv: int | None) -> Step:
     return Step(at_ns, rv, "who", "what")
+
+
+def _condition(kind: str, status: str, reason: str) -> Condition:
+    return Condition(kind, status, reason, "", None, None)
 
 
 def test_a_pod_that_arrives_before_its_job_is_told_after_it() -> None:
@@ -69,3 +74,13 @@ def test_a_cronjob_is_told_with_its_spec_and_what_changed_in_it() -> None:
         (9, "is gone", ()),
     ]
     assert narrative.closing == "Ticks while it was recorded: none; nothing contradicts the rules."
+
+
+def test_a_condition_is_told_when_it_becomes_true_and_when_it_ceases_to_be() -> None:
+    before = [_condition("Suspended", "True", "JobSuspended"), _condition("Stuck", "True", "")]
+    now = [_condition("Suspended", "False", "JobResumed"), _condition("Late", "True", "Slow")]
+    assert list(turned(before, now)) == [
+        "condition Suspended False (JobResumed)", "condition Late (Slow)",
+        "condition Stuck taken off",
+    ]  # fmt: skip
+    assert list(turned(now, now)) == []
