@@ -140,6 +140,10 @@ def test_what_was_meant_is_a_column_of_what_is_asked(session_of) -> None:
     with pytest.raises(QueryError) as error:
         session_of(NAME).table("SELECT status, count(*) FROM jobs GROUP BY 1")
     assert "did you mean status" not in str(error.value)
+    with pytest.raises(QueryError) as error:
+        session_of(NAME).table("SELECT name, conditions FROM job_history")  # conditions has a name
+    assert "did you mean name" not in str(error.value)
+    assert "Candidate bindings" in str(error.value)
 
 
 def test_the_caret_stands_under_the_error(session_of) -> None:

@@ -49,7 +49,10 @@ def _suggestion(text: str, lines: list[str], names: Mapping[str, Iterable[str]])
         match = pattern.search(text)
         if match is None:
             continue
-        close = closest(match["name"].strip('"!,'), names[kind])
+        name, known = match["name"].strip('"!,'), names[kind]
+        if name.lower() in map(str.lower, known):
+            continue  # it is one of another table: DuckDB says what there is in this one
+        close = closest(name, known)
         if close:
             return f"; did you mean {close}?"
     hints = [line.strip() for line in lines[1:] if _HINTS.match(line.strip())]
