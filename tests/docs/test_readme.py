@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from tests.docs.console import Console, examples, is_shown
 from tests.support.traces import ROOT
 from tracekit.cli.main import cli
+from tracekit.versions.era import NEWEST, OLDEST
 
 README = ROOT / "README.md"
 LINES_MAX = 150
@@ -34,6 +35,10 @@ def test_its_examples_print_what_they_show(tmp_path: Path, monkeypatch: pytest.M
         assert is_shown(example.shown, printed), f"{example.command}\nprints\n" + "\n".join(printed)
         compared += 1
     assert compared >= 5
+
+
+def test_it_names_the_oldest_and_the_newest_version() -> None:
+    assert f"({OLDEST.branch} to {NEWEST.branch}, " in README.read_text(encoding="utf-8")
 
 
 def test_it_is_short_and_begins_with_a_block_to_paste() -> None:

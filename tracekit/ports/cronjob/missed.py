@@ -5,7 +5,7 @@ divide the elapsed time by the distance of the first two slots are wrong for une
 older two name instants that are no slots, the newer ones may find nothing. Go's zero time, which
 the cron library answers for impossible dates, is earlier than everything; here it is `ZERO_NS`.
 
-Upstream: pkg/controller/cronjob/utils.go, v1.11 to v1.37.
+Upstream: pkg/controller/cronjob/utils.go, from v1.11 on.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Three outer shapes exist (`Shell`): status written in every sync with the clean-
 one write where something changed (1.24), and the clean-up before scheduling (1.29 and backports).
 The steps inside are numbered as in the specification, part D.3.
 
-Upstream: pkg/controller/cronjob/cronjob_controllerv2.go:sync, syncCronJob, v1.20 to v1.37.
+Upstream: pkg/controller/cronjob/cronjob_controllerv2.go:sync, syncCronJob, from v1.20 on.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ From 1.27 on the delay follows from the finish times of the pods: 10 s after the
 the last success, doubled per further failure, at most 10 min. With backoffLimitPerIndex each index
 has a delay of its own, counted by the annotations of its last failed pod.
 
-Upstream: pkg/controller/job/backoff_utils.go, v1.27 to v1.37.
+Upstream: pkg/controller/job/backoff_utils.go, from v1.27 on.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ the order of its events; objects of the first listing arrive as additions, a del
 missed as a deletion with the last state that was known, a resync as an update to itself.
 
 Upstream: pkg/controller/job/job_controller.go:addPod, updatePod, deletePod, addJob, updateJob,
-deleteJob, enqueue*, resolveControllerRef, getPodJobs, v1.11 to v1.37.
+deleteJob, enqueue*, resolveControllerRef, getPodJobs, from v1.11 on.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Creating and deleting pods: one or the other in a sync, never both.
 
-Upstream: pkg/controller/job/job_controller.go:manageJob, deleteJobPods, v1.28 to v1.37.
+Upstream: pkg/controller/job/job_controller.go:manageJob, deleteJobPods, from v1.28 on.
 """
 
 from __future__ import annotations

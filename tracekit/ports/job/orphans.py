@@ -6,7 +6,7 @@ also stand for all pods that a selector matches.
 
 Upstream: pkg/controller/job/job_controller.go:enqueueOrphanPod, enqueueLabelSelector,
 cleanupPodFinalizers, syncOrphanPod, handleSingleOrphanPod, syncOrphanPodsBySelector,
-v1.22 to v1.37.
+from v1.22 on.
 """
 
 from __future__ import annotations

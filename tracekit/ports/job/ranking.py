@@ -5,7 +5,7 @@ before Running; not ready before ready; ready for a shorter time; more restarts 
 containers, then, `by_sidecars`, of the sidecars); younger. Upstream's sort is not stable, so pods
 that rank equal are a choice; `preferred` states it.
 
-Upstream: pkg/controller/controller_utils.go:ActivePods, 1.11 to 1.37.
+Upstream: pkg/controller/controller_utils.go:ActivePods, from 1.11 on.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ write changes: a status that was wrong before may stay so. A stale revision is a
 conflict before any of this is looked at.
 
 Upstream: pkg/apis/batch/validation/validation.go:validateJobStatus, ValidateJobStatusUpdate and
-pkg/registry/batch/job/strategy.go:getStatusValidationOptions, v1.22 to v1.37.
+pkg/registry/batch/job/strategy.go:getStatusValidationOptions, from v1.22 on.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One pass over one Job that is tracked with finalizers.
 
-Upstream: pkg/controller/job/job_controller.go:syncJob, v1.22 to v1.37. Not ported: the patch that
+Upstream: pkg/controller/job/job_controller.go:syncJob, from v1.22 on. Not ported: the patch that
 takes the tracking annotation off a Job where the gate was turned off (1.22 to 1.25), and the
 Workloads of WorkloadWithJob.
 """

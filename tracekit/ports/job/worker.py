@@ -1,7 +1,7 @@
 """What a worker does with a key before and after its sync.
 
-Upstream: pkg/controller/job/job_controller.go:processNextWorkItem, processNextOrphanPod, v1.11 to
-v1.37.
+Upstream: pkg/controller/job/job_controller.go:processNextWorkItem, processNextOrphanPod, from v1.11
+on.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A timer per key brings the controller back when the time is up. Before the delet
 once more from the server, so that a raised TTL or a new Job of the same name is not deleted; the
 uid is a precondition of the deletion, the revision never is.
 
-Upstream: pkg/controller/ttlafterfinished/ttlafterfinished_controller.go, v1.12 to v1.37.
+Upstream: pkg/controller/ttlafterfinished/ttlafterfinished_controller.go, from v1.12 on.
 """
 
 from __future__ import annotations

@@ -45,8 +45,8 @@ from tracekit.ports.job.memory import JobMemory, PodExpectations
 BARE = ("v1.32.0", {"JobPodReplacementPolicy": False, "JobManagedBy": False})
 REPLACING = ("v1.32.0", {"JobPodReplacementPolicy": True, "JobManagedBy": False})
 MANAGED = ("v1.32.0", {"JobPodReplacementPolicy": False, "JobManagedBy": True})
-NEWEST = ("v1.36.3", {})
-OLDEST = ("v1.28.15", {})
+V1_36 = ("v1.36.3", {})
+V1_28 = ("v1.28.15", {})
 
 UNLIMITED = 2**31 - 1
 LIMIT = "BackoffLimitExceeded"
@@ -61,7 +61,7 @@ def started(seconds_ago: int, **more: Any) -> dict[str, Any]:
 class Case:
     job: Mapping[str, Any]
     pods: Sequence[PodView] = ()
-    under: tuple[str, Mapping[str, bool]] = NEWEST
+    under: tuple[str, Mapping[str, bool]] = V1_36
     conditions: Sequence[tuple[str, str]] = ()  # (type, reason) of those that are True
     message: str | None = None  # of the last condition
     active: int = 0
@@ -135,7 +135,7 @@ DEADLINE_CASES: dict[str, Case] = {
     "a job that starts now is woken after its whole deadline": Case(
         {"activeDeadlineSeconds": 10, "status": {"active": 1}},
         pods(1),
-        NEWEST,
+        V1_36,
         active=1,
         wake_s=10,
     ),
@@ -180,7 +180,7 @@ DEADLINE_CASES: dict[str, Case] = {
     "1.28 ends at once": Case(
         {"activeDeadlineSeconds": 10, "status": started(15)},
         pods(1),
-        OLDEST,
+        V1_28,
         [("Failed", DEADLINE)],
         failed=1,
         deleted=1,
@@ -320,10 +320,10 @@ POLICY_CASES: dict[str, Case] = {
         policy(*IGNORE_OR_FAIL), [exits(5)], BARE, BY_POLICY, EXIT_5, failed=1
     ),
     "FailJob on an exit code, 1.28": Case(
-        policy(*IGNORE_OR_FAIL), [exits(5)], OLDEST, BY_POLICY, EXIT_5, failed=1
+        policy(*IGNORE_OR_FAIL), [exits(5)], V1_28, BY_POLICY, EXIT_5, failed=1
     ),
     "FailJob on an exit code, newest": Case(
-        policy(*IGNORE_OR_FAIL), [exits(5)], NEWEST, BY_POLICY, EXIT_5, failed=1
+        policy(*IGNORE_OR_FAIL), [exits(5)], V1_36, BY_POLICY, EXIT_5, failed=1
     ),
     "the exit code is that of another container: the failure counts": Case(
         policy(*MAIN_ONLY),
@@ -447,7 +447,7 @@ POLICY_CASES: dict[str, Case] = {
         active=1,
     ),
     "Ignore: the failure does not count, the pod is replaced": Case(
-        policy(*IGNORE_OR_FAIL, backoff_limit=0), [exits(1)], NEWEST, active=1
+        policy(*IGNORE_OR_FAIL, backoff_limit=0), [exits(1)], V1_36, active=1
     ),
     "no rule matches: the failure counts": Case(
         policy(*IGNORE_OR_FAIL, backoff_limit=0), [exits(10)], BARE, [("Failed", LIMIT)], failed=1
@@ -828,7 +828,7 @@ SUCCESS_CASES: dict[str, Case] = {
     "a rule is met: what runs is deleted and Complete waits for it": Case(
         success(ONE_OF_TWO),
         ONE_DONE,
-        NEWEST,
+        V1_36,
         [SUCCESS],
         "Matched rules at index 0",
         succeeded=1,
@@ -850,7 +850,7 @@ SUCCESS_CASES: dict[str, Case] = {
     "a rule is met beside a policy that does not match": Case(
         success(ONE_OF_TWO, **policy(condition_rule("FailJob"))),
         ONE_DONE,
-        NEWEST,
+        V1_36,
         [SUCCESS],
         succeeded=1,
         failed=1,
@@ -860,7 +860,7 @@ SUCCESS_CASES: dict[str, Case] = {
     "FailJob comes before a rule that is met": Case(
         success({"succeededCount": 1}, **policy(exit_code_rule("FailJob", 1))),
         indexed_pods((0, "Failed"), (1, "Succeeded")),
-        NEWEST,
+        V1_36,
         BY_POLICY,
         succeeded=1,
         failed=1,
@@ -869,7 +869,7 @@ SUCCESS_CASES: dict[str, Case] = {
     "the limit comes before a rule that is met": Case(
         success({"succeededCount": 1}, backoff_limit=0),
         indexed_pods((0, "Failed"), (1, "Succeeded")),
-        NEWEST,
+        V1_36,
         [("FailureTarget", LIMIT), ("Failed", LIMIT)],
         succeeded=1,
         failed=1,
@@ -878,7 +878,7 @@ SUCCESS_CASES: dict[str, Case] = {
     "too many failed indexes come before a rule that is met": Case(
         success({"succeededCount": 1}, backoffLimitPerIndex=0, maxFailedIndexes=0),
         indexed_pods((0, "Failed"), (1, "Succeeded")),
-        NEWEST,
+        V1_36,
         [("FailureTarget", MAX_FAILED), ("Failed", MAX_FAILED)],
         succeeded=1,
         failed=1,
@@ -888,7 +888,7 @@ SUCCESS_CASES: dict[str, Case] = {
     "a rule is met while an index is still below its limit": Case(
         success({"succeededCount": 1}, backoffLimitPerIndex=2, parallelism=2, completions=2),
         indexed_pods((0, "Failed"), (0, "Running"), (1, "Succeeded")),
-        NEWEST,
+        V1_36,
         [SUCCESS],
         succeeded=1,
         failed=1,
@@ -907,7 +907,7 @@ SUCCESS_CASES: dict[str, Case] = {
             },
         ),
         indexed_pods((0, "Failed")),
-        NEWEST,
+        V1_36,
         [SUCCESS, DONE],
         succeeded=1,
         failed=1,
@@ -919,7 +919,7 @@ SUCCESS_CASES: dict[str, Case] = {
             status={"conditions": [condition("FailureTarget", reason=LIMIT)]},
         ),
         indexed_pods((1, "Succeeded")),
-        NEWEST,
+        V1_36,
         [("FailureTarget", LIMIT), ("Failed", LIMIT)],
         succeeded=1,
         completed="1",
@@ -927,7 +927,7 @@ SUCCESS_CASES: dict[str, Case] = {
     "every index succeeded and the rule is met: the policy is the reason": Case(
         success({"succeededCount": 3}),
         indexed_pods((0, "Succeeded"), (1, "Succeeded"), (2, "Succeeded")),
-        NEWEST,
+        V1_36,
         [SUCCESS, DONE],
         succeeded=3,
         completed="0-2",
@@ -935,7 +935,7 @@ SUCCESS_CASES: dict[str, Case] = {
     "no rule is met: the job goes on": Case(
         success({"succeededIndexes": "0,1"}),
         indexed_pods((0, "Running"), (1, "Succeeded"), (2, "Running")),
-        NEWEST,
+        V1_36,
         active=2,
         succeeded=1,
         completed="1",
@@ -943,7 +943,7 @@ SUCCESS_CASES: dict[str, Case] = {
     "a rule is met, but there is no such gate yet": Case(
         success(ONE_OF_TWO),
         indexed_pods((0, "Running"), (1, "Succeeded"), (2, "Running")),
-        OLDEST,
+        V1_28,
         active=2,
         succeeded=1,
         completed="1",
@@ -974,7 +974,7 @@ def test_success_policy(case: Case) -> None:
 
 REACHED = "Reached expected number of succeeded pods"
 COMPLETE_CASES: dict[str, tuple[tuple[str, Mapping[str, bool]], list[tuple[str, str, str]]]] = {
-    "1.28": (OLDEST, [("Complete", "", "")]),
+    "1.28": (V1_28, [("Complete", "", "")]),
     "1.30": (("v1.30.14", {}), [("Complete", "", "")]),
     "1.31": (
         ("v1.31.14", {}),
@@ -989,7 +989,7 @@ COMPLETE_CASES: dict[str, tuple[tuple[str, Mapping[str, bool]], list[tuple[str, 
     ),
     "1.32 without the delaying gates": (BARE, [("Complete", "CompletionsReached", REACHED)]),
     "1.36": (
-        NEWEST,
+        V1_36,
         [
             ("SuccessCriteriaMet", "CompletionsReached", REACHED),
             ("Complete", "CompletionsReached", REACHED),
