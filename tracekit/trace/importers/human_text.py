@@ -50,10 +50,7 @@ _NO_OBJECTS = (
         "the API server has no such resource",
     ),
 )
-_INSTEAD = (
-    "of no Job, CronJob, pod or Event: `kubectl get cronjobs,jobs,pods,events -A -o json` prints "
-    "a file that has them"
-)
+_INSTEAD = "`kubectl get cronjobs,jobs,pods,events -A -o json` prints a file that has them"
 
 
 def printed_for_people(sample: Sample) -> str:
@@ -62,9 +59,14 @@ def printed_for_people(sample: Sample) -> str:
         return ""
     lines = [unstamped(line)[1] for line in islice(sample.head.split(b"\n"), _LINES_MAX)]
     if any(map(_TABLE.match, lines)):
-        return f"is a table that `kubectl get` prints for people, {_INSTEAD}"
+        return (
+            "is a table that `kubectl get` prints for people, without the columns by which Jobs, "
+            f"CronJobs, pods and Events are known: {_INSTEAD}"
+        )
     if any(map(_DESCRIBED.match, lines)) and _BESIDE.search(sample.head):
-        return f"is what `kubectl describe` prints for people, {_INSTEAD}"
+        return (
+            "is what `kubectl describe` prints for people, of no Job, CronJob or pod: " + _INSTEAD
+        )
     begin = sample.head.lstrip()
     for said, means in _NO_OBJECTS:
         if said.match(begin):

@@ -29,7 +29,7 @@ from tracekit.trace.importers.parts import Part, PartError, Parts
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.source import LineSource, in_command
 from tracekit.trace.importers.watch import Mapped, Source, WatchImporter
-from tracekit.trace.importers.watchdog import EARLIER
+from tracekit.trace.importers.watchdog import EARLIER, UNTIMED
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.writing.placing import placed
 from tracekit.trace.writing.writer import TraceWriter
@@ -265,7 +265,8 @@ def _watch(
         written = TraceReader(place).header
         write_header(place, replace(written, kubernetes_version=maker.kubernetes_version))
     if maker.guessed:
-        result.problems.pop(EARLIER, None)  # nothing was received at these times
+        for of_log in (EARLIER, UNTIMED):  # nothing was received at these times
+            result.problems.pop(of_log, None)
         collected_ns = part.sources[0].collected_ns
         has = "the latest that an object tells"
         if collected_ns is not None:

@@ -3,7 +3,7 @@
 | file | told by |
 |---|---|
 | archives and tables that are not unpacked here (7z, RAR, lz4, Parquet, …) | what they begin with |
-| a page of HTML, which a log-in answers in place of a file | the same |
+| a page of HTML: of a must-gather's Events, or of a log-in in place of a file | the same |
 | `etcdctl get`, `-w json` | a key with protobuf below, `kvs` beside `header` |
 | Logstash's rubydebug | `=>` between a name and its value, a line each |
 | metrics of Prometheus, an answer of its API | `# HELP`, `resultType` |
@@ -134,8 +134,8 @@ def described(sample: Sample) -> str:
             return said
     if _HTML.match(head):
         return (
-            "is a page of HTML, as a log-in answers in place of a file: fetch what it stands for, "
-            "and name that"
+            "is a page of HTML, of which nothing is read: name the file that it shows, or that a "
+            "log-in has answered in place of"
         )
     for pattern, beside, said in _TEXTS:
         if beside in head and pattern.search(head):

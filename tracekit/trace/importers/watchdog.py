@@ -21,6 +21,7 @@ _IMMORTAL = frozenset({"kube-system", "default", "kube-public"})
 _BEHIND_MAX = 1000
 #: What is said of lines that came at a time before the one above.
 EARLIER = "receive times earlier than the line before"
+UNTIMED = "lines without a receive time, given that of the line before"
 _WATCHED = frozenset({RowType.ADDED, RowType.MODIFIED, RowType.DELETED, RowType.BOOKMARK})
 
 
@@ -203,7 +204,7 @@ class Watchdog:
 
     def _times(self, recv_ns: int | None) -> None:
         if recv_ns is None:
-            self.problems["lines without a receive time, given that of the line before"] += 1
+            self.problems[UNTIMED] += 1
             return
         if self.last_ns is not None and recv_ns < self.last_ns:
             self.problems[EARLIER] += 1

@@ -17,6 +17,13 @@ web    1/1     1            1           3d
 TEXTS = {
     "deployments": (DEPLOYMENTS, "a table that `kubectl get` prints"),
     "nodes": ("NAME     STATUS   ROLES    AGE   VERSION\nnode-a   Ready    <none>   3d    v1.36.3\n", "table"),
+    "columns that somebody chose": (
+        "NAME    STATUS\na-x7k   Running\n", "without the columns by which Jobs, CronJobs, pods and Events"
+    ),
+    "Events without their messages": (
+        "LAST SEEN   TYPE     REASON    OBJECT\n5m          Normal   Created   pod/a\n",
+        "without the columns by which Jobs, CronJobs, pods and Events",
+    ),
     "a prompt before it": ("$ kubectl get deployments\n" + DEPLOYMENTS, "table"),
     "ts before it": ("".join(f"2026-03-01T10:00:00Z {line}\n" for line in DEPLOYMENTS.splitlines()), "table"),
     "describe": (

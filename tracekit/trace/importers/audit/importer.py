@@ -526,7 +526,9 @@ class AuditReader:
                 continue
             reason = "the log has no write of any: its policy leaves them out, or nobody wrote one"
             if self._written[stream]:
-                reason = f"the log has {self._written[stream]} writes of them without bodies"
+                count = self._written[stream]
+                writes = "1 write" if count == 1 else f"{count:,} writes"
+                reason = f"the log has {writes} of them without bodies"
             result.not_recorded[stream] = reason
         if result.shapes[APART]:
             result.remarks.append(
