@@ -32,15 +32,32 @@ _MAPS = frozenset({"labels", "annotations"})
 
 
 def rows(lines: Iterable[str]) -> Iterator[Row]:
-    """The rows by the names of their columns, without the zone that Azure adds to one."""
+    """The rows by the names of their columns, without the zone that Azure adds to one.
+
+    A row that cannot be read has no cells.
+    """
     csv.field_size_limit(_CELL_BYTES_MAX)
     texts = (line if line.endswith("\n") else f"{line}\n" for line in lines)
     head = next(texts, "")
     sign = _sign(head)
-    names = [n.partition(" [")[0].strip() for n in next(csv.reader([head], delimiter=sign), [])]
-    for row in csv.reader(texts, delimiter=sign):
-        if row:
-            yield dict(zip(names, row, strict=False))
+    names = [n.partition(" [")[0].strip() for n in next(_parsed([head], sign), [])]
+    for row in _parsed(texts, sign):
+        yield dict(zip(names, row, strict=False))
+
+
+def _parsed(lines: Iterable[str], sign: str) -> Iterator[list[str]]:
+    """The cells of each row, none of one that cannot be read; no empty lines."""
+    reader = csv.reader(lines, delimiter=sign)
+    while True:
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error:  # a carriage return amid a line, or a cell without an end
+            yield []
+        else:
+            if row:
+                yield row
 
 
 def first_rows(head: bytes) -> list[Row]:
@@ -53,17 +70,14 @@ def first_rows(head: bytes) -> list[Row]:
         return []
     if not first or b"{" in first or b"[" in first[:1] or b"\0" in first:
         return []
-    try:
-        found = rows(io.StringIO(head.decode(errors="replace")))
-        return list(islice(found, _ROWS_LOOKED_AT))
-    except csv.Error:
-        return []
+    found = rows(io.StringIO(head.decode(errors="replace")))
+    return list(islice(found, _ROWS_LOOKED_AT))
 
 
 def is_table(head: bytes) -> bool:
     """Whether text begins as a table whose rows have as many cells as there are names."""
     first = head[: head.find(b"\n")].decode(errors="replace") if b"\n" in head else ""
-    names = next(csv.reader([first], delimiter=_sign(first)), [])
+    names = next(_parsed([first], _sign(first)), [])
     found = first_rows(head)
     whole = found[:-1] or found  # the last may be cut
     return len(names) >= _COLUMNS_MIN and bool(whole) and all(len(r) == len(names) for r in whole)

@@ -388,3 +388,14 @@ def test_rows_without_an_event_are_counted(tmp_path: Path) -> None:
     result, _ = imported(lambda: in_cells("Content", EVENTS), tmp_path)
     (said,) = result.problems.items()
     assert said == (f"rows of {tmp_path / 'source'} without an Event, left out", 1)
+
+
+def test_a_row_that_cannot_be_read_ends_no_table(tmp_path: Path) -> None:
+    """The csv module raises at a carriage return amid a line."""
+    for name in ("whole", "broken"):
+        (tmp_path / name).mkdir()
+    head, first, *rest = in_cells("Content", EVENTS).splitlines(keepends=True)
+    whole, _ = imported(lambda: "".join((head, first, *rest)), tmp_path / "whole")
+    result, _ = imported(lambda: "".join((head, first, "a\rb,c\n", *rest)), tmp_path / "broken")
+    assert result.rows == whole.rows
+    assert result.problems.total() == whole.problems.total() + 1

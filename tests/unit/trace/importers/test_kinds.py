@@ -18,6 +18,7 @@ BAD = {
     "another-json": b'{"a": 1}\n{"b": [2, 3]}\n' * 20,
     "blanks": b" \n" * 200_000,
     "nesting": b"[" * 20_000,
+    "carriage-returns": b"a,b\rc,d\n1,2\n",
 }
 
 
