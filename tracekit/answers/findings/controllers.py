@@ -381,18 +381,20 @@ def _fallen(before: State, now: State) -> str:
     if before.row["last_schedule_ns"] and now.row["last_schedule_ns"]:
         old, new = before.row["last_schedule_ns"], now.row["last_schedule_ns"]
         return f"lastScheduleTime {clock(old)} → {clock(new)}" if new < old else ""
-    if before.row["stream"] != "jobs" or before.spec.get("completions") != now.spec.get(
-        "completions"
-    ):
+    if before.row["stream"] != "jobs":
         return ""
     for name in ("succeeded", "failed"):
-        if now.number(name) < before.number(name):
+        if now.number(name) < before.number(name) and _wants_as_many(before, now):
             return f"{name} {before.number(name)} → {now.number(name)}"
     return ""
 
 
+def _wants_as_many(before: State, now: State) -> bool:
+    return bool(before.spec.get("completions") == now.spec.get("completions"))
+
+
 def _taken_back(before: State, now: State) -> str:
-    if before.spec.get("completions") != now.spec.get("completions"):
+    if not _wants_as_many(before, now):
         return ""
     for kind in ("Complete", "Failed"):
         if before.true(kind) and not now.true(kind):
