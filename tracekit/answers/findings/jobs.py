@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -13,11 +13,12 @@ from tracekit.answers.findings import job_failures, refused_statuses, waiting
 from tracekit.answers.findings.controllers import BACKLOG, Spells, backlog_spells
 from tracekit.answers.findings.costliest import COSTLY, Costliest
 from tracekit.answers.findings.cut_short import CUT_SHORT, cut_short
-from tracekit.answers.findings.deletions import HELD_NS, held, invalid_owner
 from tracekit.answers.findings.deletions import RULES as DELETION_RULES
+from tracekit.answers.findings.deletions import held, invalid_owner
 from tracekit.answers.findings.evicted_by_kueue import EVICTED, evicted
 from tracekit.answers.findings.killed_beside import KILLED_BESIDE, killed_beside
 from tracekit.answers.findings.leaders import LEADER, nobody_leads_since, to_lead
+from tracekit.answers.findings.left_behind import RECREATED, outlived, recreated
 from tracekit.answers.findings.left_running import LEFT_RUNNING, left_running
 from tracekit.answers.findings.no_room import NO_ROOM, without_room
 from tracekit.answers.findings.one_cause import by_index
@@ -49,9 +50,6 @@ from tracekit.base.escaping import for_shell
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.versions.release_bugs import Bug, KnownBug
 
-#: Pods are collected within so long after their Job.
-OUTLIVED_NS = 5 * NS_PER_S
-
 NOT_BEGUN = Rule(
     "TK411", "not begun", Severity.WARNING,
     "30 s or more after its creation, at the end of the record, the Job is not suspended, not "
@@ -79,17 +77,14 @@ INDEX_FAILS = Rule(
     "Look at that index's input; backoffLimitPerIndex keeps one index from failing the Job.",
     rank=19,
 )  # fmt: skip
-RECREATED = Rule(
-    "TK426", "a Job under the name of one whose pods are still there", Severity.WARNING,
-    "A Job was created while pods of an earlier Job of the same name (another uid) were not gone.",
-    "None known.",
-    "Delete with --cascade=foreground and wait, or use generateName.",
-    131917, rank=21,
-)  # fmt: skip
 RULES = (
     *job_failures.RULES, *DELETION_RULES, NOT_BEGUN, UNCOUNTED, SUSPENDED, WAITING, COSTLY,
     INDEX_FAILS, OUTLIVED, OVERRUN, TTL_LATE, RECREATED, VANISHED, CUT_SHORT, PREEMPTED,
     KILLED_BESIDE, LEFT_RUNNING, TAKEN, NO_ROOM, EVICTED,
+)  # fmt: skip
+#: What asks for nothing but the Job.
+_OF_EACH: tuple[Callable[[Facts, Job], Iterator[Case]], ...] = (
+    cut_short, preempted, killed_beside, evicted, left_running, taken_pods,
 )  # fmt: skip
 
 
@@ -125,18 +120,14 @@ def _of_jobs(facts: Facts) -> Iterator[Case]:
             yield index
         if failed is not None:
             yield by_index(job, failed, index)
-        yield from _outlived(facts, job)
+        yield from outlived(facts, job)
         yield from overrun(facts, job, spells)
         yield from ttl_overrun(facts, job)
         yield from vanished(facts, job, None if failed is None else failed.rule)
-        yield from cut_short(facts, job)
-        yield from preempted(facts, job)
-        yield from killed_beside(facts, job)
-        yield from evicted(facts, job)
-        yield from left_running(facts, job)
-        yield from taken_pods(facts, job)
+        for cases_of in _OF_EACH:
+            yield from cases_of(facts, job)
     for jobs in by_name.values():
-        yield from _recreated(jobs)
+        yield from recreated(jobs)
 
 
 #### Not begun, not ended ####
@@ -476,77 +467,6 @@ def _index(job: Job) -> Iterator[Case]:
         job.cronjob,
         evidence={"indexes": bad, "exit_codes": codes},
     )
-
-
-#### What is left behind ####
-
-
-def _outlived(facts: Facts, job: Job) -> Iterator[Case]:
-    gone_ns = job.gone_ns
-    if gone_ns is None or "orphan" in job.last.finalizers or _orphaned(job):
-        return
-    left: list[tuple[Pod, str]] = []
-    as_of_ns = facts.as_of(job.namespace, "pods")
-    for pod in job.pods:
-        there_ns = pod.gone_ns or as_of_ns
-        if not pod.last.row["owner_uid"]:
-            continue
-        asked_ns = _asked_ns(pod)
-        others = [f for f in pod.last.finalizers if not f.startswith("batch.kubernetes.io/")]
-        if (asked_ns or as_of_ns) - gone_ns >= OUTLIVED_NS:
-            left.append((pod, "nobody asked them to go"))
-        elif others and there_ns - gone_ns >= HELD_NS:
-            left.append((pod, f"the finalizer {others[0]} holds them"))
-    if left:
-        names = [p.name for p, _ in left]
-        until_ns = max(p.gone_ns or as_of_ns for p, _ in left)
-        yield Case(
-            OUTLIVED,
-            job.target,
-            f"left pods behind: {left[0][1]}",
-            gone_ns,
-            until_ns,
-            f"gone at {clock(gone_ns)}; {named(names)} there for {span(until_ns - gone_ns)} more",
-            job.cronjob,
-            evidence={"pods": names},
-        )
-
-
-def _asked_ns(pod: Pod) -> int | None:
-    """When its deletion was asked for: what the object says of it, if the look came later."""
-    seen_ns, deadline_ns = pod.deletion_ns, pod.last.row["deleted_ns"]
-    if seen_ns is None or deadline_ns is None:
-        return seen_ns
-    return min(seen_ns, int(deadline_ns) - int(pod.last.row["deletion_grace_s"] or 0) * NS_PER_S)
-
-
-def _orphaned(job: Job) -> bool:
-    """Whether the deletion was to leave the pods alone."""
-    return any("orphan" in s.finalizers for s in job.states)
-
-
-def _recreated(jobs: list[Job]) -> Iterator[Case]:
-    for job in jobs:
-        if not job.seen_from_birth:
-            continue
-        old = [
-            pod
-            for other in jobs
-            if other.uid != job.uid and other.first.rv < job.first.rv
-            for pod in other.pods
-            if (state := pod.before(job.first.rv)) is not None and not state.gone
-        ]
-        if old:
-            yield Case(
-                RECREATED,
-                job.target,
-                "was created under the name of a Job whose pods were still there",
-                job.first.at_ns,
-                job.first.at_ns,
-                f"at {clock(job.first.at_ns)}, beside {named([p.name for p in old])}",
-                job.cronjob,
-                evidence={"pods": [p.name for p in old]},
-            )
 
 
 __all__ = ["RULES", "Jobs"]
