@@ -31,7 +31,7 @@ SAID: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
         "revoke-29783160-zz9pl on node-dead"), ("Give the Job an activeDeadlineSeconds",)),
     "05-failed-ttl": ((), ("ttlSecondsAfterFinished took it", "deleted 20 s later (ttlSecondsAfterFinished 20)"), ()),
     "06-stale-active": (("all.yaml", "events.yaml"), (
-        "status.active names poll-handout-27405720", "Complete since 2022-02-08 18:23:00Z",
+        "TK312", "status.active names poll-handout-27405720", "Complete since 2022-02-08 18:23:00Z",
         "8 times"), ("Raise startingDeadlineSeconds",)),
     "07-parallelism-gt-completions": ((), ("1 pod at most, not parallelism 3",), ()),
     "08-init-crashloop": (("all.yaml", "events.yaml"), (
@@ -44,7 +44,7 @@ SAID: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
         ("FailJob on this exit code",)),
     "11-immutable": (("audit.log",), (
         "argocd-application-controller was refused (422)", "2 times", "delete the Job"), ()),
-    "12-dst": ((), ("was due twice at 2025-10-26 02:15:00 (Europe/Berlin)",), ("No findings",)),
+    "12-dst": ((), ("TK314", "was due twice at 2025-10-26 02:15:00 (Europe/Berlin)"), ("No findings",)),
     "13-argo-hook-ttl0": ((), ("went as it became Complete (ttlSecondsAfterFinished 0)",), ()),
     "14-finalizer-orphan": (
         ("watch.log",),
@@ -55,9 +55,9 @@ SAID: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
     "16-schedule-edit": ((), (
         "TK310", "the old schedule's timer woke the controller at 2025-03-14 10:50:00Z"), ()),
     "17-node-shutdown": (("all.yaml", "events.yaml"), (
-        "its node was shut down (TerminationByKubelet)"), ("exit code 0",)),
+        "its node was shut down (TerminationByKubelet)",), ("exit code 0",)),
     "18-duplicate-uncounted": (("all.yaml", "events.yaml"), (
-        "Duplicate value in uncountedTerminatedPods", "solve-a-0-aaaaa is Failed", "#125410",
+        "TK209", "Duplicate value in uncountedTerminatedPods", "solve-a-0-aaaaa is Failed", "#125410",
         "PR 126343"), ("broken watch",)),
     "19-config-error": (("jobs-pods.yaml", "events.yaml"), (
         'secret "export-db" not found', 'configmap "no-such" not found',
@@ -65,9 +65,9 @@ SAID: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
     "20-ready-untold": ((), (
         "active 0 < ready", "#139428", "1.34.10, 1.35.7, 1.36.3"), ("broken watch",)),
     "21-pod-gone-after-complete": ((), (
-        "Complete before its pods were deleted", "does not run again"), ("No findings",)),
+        "TK435", "Complete before its pods were deleted", "does not run again"), ("No findings",)),
     "22-node-shutdown-1.24": (("all.yaml", "events.yaml"), (
-        "its node was shut down (Terminated)"), ("exit code 0",)),
+        "its node was shut down (Terminated)",), ("exit code 0",)),
     "23-selector-clash": ((), ("No findings.",), ()),
 }  # fmt: skip
 
