@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -214,11 +215,62 @@ def test_explain_knows_the_cronjob_of_a_job(run, tmp_path: Path) -> None:  # noq
     """One that is there is not told as gone, though only the Job's own rows are read."""
     owner = {**ELSEWHERE, "name": "tick", "uid": "c-1"}
     mine = job(ownerReferences=[owner])
-    for crons, said in ([cron()], False), ([cron(name="other", uid="c-2")], True):
+    others = [cron(name="other", uid="c-2"), cron(name="third", uid="c-3")]
+    for crons, said in ([cron()], False), (others, True), (others[:1], False):
         file = tmp_path / "list.json"
         file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [mine, *crons]}))
         out = run("explain", str(file), "work", "--at", at("10:00"))[1]
         assert ("its CronJob is gone" in out) is said
+
+
+def test_one_job_alone_says_nothing_of_others(run, tmp_path: Path) -> None:  # noqa: F811
+    """Who asks for one Job by its name has not looked at the others."""
+    file, items = tmp_path / "list.json", [pod("Running", container("main", RUNNING))]
+    for number, severity in (1, "INFO"), (2, "WARNING"):
+        items.append(job(name=f"other-{number}", uid=f"j-9{number}"))
+        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+        out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
+        assert re.search(rf"{severity} +TK423", out)
+        assert ("its Job is gone" in out) is (number > 1)
+
+
+def watched(*states: Object) -> str:
+    """A watch log of a pod that was added, changed, and deleted at last."""
+    kinds = ("ADDED", *("MODIFIED" for _ in states[2:]), "DELETED")
+    found = [{"type": kind, "object": state} for kind, state in zip(kinds, states, strict=True)]
+    for number, line in enumerate(found):
+        line["object"]["metadata"]["resourceVersion"] = str(200 + number)
+    return "".join(json.dumps(line) + "\n" for line in found)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "said"),
+    [
+        ([], "INFO TK451 Pod app/work-a: was deleted while it ran, and the record does not tell"),
+        (
+            ["EvictionByEvictionAPI"],
+            "WARNING TK451 Pod app/work-a: was deleted while it ran: eviction",
+        ),
+    ],
+)
+def test_a_pod_of_a_workflow_that_is_deleted_is_told(
+    run,  # noqa: F811
+    tmp_path: Path,
+    conditions: list[str],
+    said: str,
+) -> None:
+    """argo-workflows#13533."""
+    shown = [{"type": "DisruptionTarget", "status": "True", "reason": c} for c in conditions]
+    going = {"deletionTimestamp": at("09:05"), "deletionGracePeriodSeconds": 0}
+    states = [
+        alone("Running", container("main", RUNNING), owner="Workflow", conditions=of, meta=meta)
+        for of, meta in (([], {}), (shown, going), (shown, going))
+    ]
+    file = tmp_path / "watch.json"
+    file.write_text(watched(*states))
+    out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
+    assert said in out
+    assert "a pod of Workflow up" in out
 
 
 def test_events_about_who_makes_pods_are_told(run, tmp_path: Path) -> None:  # noqa: F811

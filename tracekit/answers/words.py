@@ -93,7 +93,7 @@ def agreeing(verb: str, names: Sequence[str]) -> str:
 _ONE = re.compile(
     r"^(?:has|was|is|does|stays|wants|waits|makes|starts)\b"
     r"|(?<=, and )(?:was|is|has|waits)\b|\b(?:the Job|it) was\b|\bit does\b"
-    r"|\b(?:allowed|ended|took) it\b"
+    r"|\b(?:allowed|ended|took|of) it\b"
     r"|(?<![\w/.:@-])(?:its|it|the Job(?! controller))(?![\w/.@-])"
 )
 _SEVERAL = {
@@ -103,6 +103,7 @@ _SEVERAL = {
     "its": "their", "it": "they", "the Job": "the Jobs",
     "the Job was": "the Jobs were", "it was": "they were",
     "allowed it": "allowed them", "ended it": "ended them", "took it": "took them",
+    "of it": "of them",
 }  # fmt: skip
 
 

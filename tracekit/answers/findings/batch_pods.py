@@ -40,6 +40,7 @@ from tracekit.answers.trace_model import Facts, Pod
 from tracekit.answers.waits import PodWait, Wait, wait_of
 from tracekit.answers.words import clock, counted, in_kubectl, log_of, shortened
 from tracekit.base.escaping import for_shell
+from tracekit.base.kube.actors import DISRUPTERS, controller_of
 from tracekit.base.kube.timestamps import NS_PER_S
 
 BATCH_POD = Rule(
@@ -47,7 +48,8 @@ BATCH_POD = Rule(
     "A pod that no Job owns and that is to end by itself (restartPolicy Never or OnFailure; not "
     "one of a ReplicaSet, DaemonSet, StatefulSet or node) is Failed; or at the end of the record "
     "it waits for what TK404, TK411, TK428 to TK430, TK436, TK441, TK442 and TK456 tell "
-    "of Jobs, or has had a node for 10 minutes and its containers wait.",
+    "of Jobs, or has had a node for 10 minutes and its containers wait. Or it was deleted while it "
+    "ran (only info where nothing tells of a disruption).",
     "A pod whose owner tries again, or expects it to fail.",
     "kubectl describe pod NAME tells more.", rank=23,
 )  # fmt: skip
@@ -59,6 +61,7 @@ class _Reported(NamedTuple):
     since_ns: int
     detail: str
     todo: str | None = None
+    severity: Severity | None = None
 
 
 def batch_pods(facts: Facts) -> Iterator[Case]:
@@ -66,18 +69,25 @@ def batch_pods(facts: Facts) -> Iterator[Case]:
     for pod in facts.strays:
         if any(state.row["job"] for state in pod.states):
             continue  # its Job is not in the record: TK423
-        if pod.last.gone or pod.last.spec.get("restartPolicy") not in _ENDS_ITSELF:
+        if pod.last.spec.get("restartPolicy") not in _ENDS_ITSELF:
             continue
-        reported = _failed(facts, pod) if pod.phase == "Failed" else _held(facts, pod)
+        reported = _of_one(facts, pod)
         if reported is None:
             continue
         as_of_ns = facts.as_of(pod.namespace, "pods")
-        detail = f"{reported.detail}; {_whose(pod)} (as of {clock(as_of_ns)})"
+        as_of = "" if pod.last.gone else f" (as of {clock(as_of_ns)})"
         yield Case(
             BATCH_POD, Target("Pod", pod.namespace, pod.name, pod.uid), reported.claim,
-            reported.since_ns, as_of_ns, detail,
+            reported.since_ns, pod.gone_ns or as_of_ns,
+            f"{reported.detail}; {_whose(pod)}{as_of}", severity=reported.severity,
             evidence={"pods": [pod.name], "owner": _owner(pod)}, todo=reported.todo,
         )  # fmt: skip
+
+
+def _of_one(facts: Facts, pod: Pod) -> _Reported | None:
+    if pod.last.gone:
+        return _deleted(facts, pod)
+    return _failed(facts, pod) if pod.phase == "Failed" else _held(facts, pod)
 
 
 def _owner(pod: Pod) -> str | None:
@@ -96,6 +106,39 @@ def _whose(pod: Pod) -> str:
     if labels.get("dag_id"):
         return f"Airflow's: DAG {labels['dag_id']}, task {labels.get('task_id')}"
     return "it has no owner"
+
+
+#### Deleted ####
+
+
+def _deleted(facts: Facts, pod: Pod) -> _Reported | None:
+    """A pod that was deleted while it ran: by a disruption, else perhaps as who made it wanted."""
+    going = pod.first_at(lambda state: state.gone or state.row["deleted_ns"] is not None)
+    if going is None or pod.end is not None or not pod.ran_at_all or pod.last.row["synthesized"]:
+        return None
+    reason = pod.disruption or next(
+        (str(e.row["reason"]) for e in facts.events_of_pod(pod) if e.row["reason"] in DISRUPTERS),
+        None,
+    )
+    by, severity = ", and the record does not tell by whom", Severity.INFO
+    if going.row["actor"] is not None:
+        who = controller_of(going.row["actor"], going.row["actor_agent"]) or going.row["actor"]
+        by = f", by {who} (audit log)"
+    if reason is not None:
+        by, severity = f": {DISRUPTERS.get(reason, 'a disruption')} ({reason})", Severity.WARNING
+    node = pod.last.row["node_name"]
+    return _Reported(
+        f"was deleted while it ran{by}", going.at_ns,
+        f"at {clock(going.at_ns)}" + (f" on node {node}" if node else ""),
+        _AGAIN if severity is Severity.WARNING else _ASK, severity,
+    )  # fmt: skip
+
+
+_AGAIN = "Nothing creates it anew but who made it: let that try again after disruptions."
+_ASK = (
+    "Who made it may have wanted that. `tracekit who TRACE -n {namespace}` tells who wrote there; "
+    "without an audit log nothing names who asks for a deletion."
+)
 
 
 #### Failed ####
@@ -146,8 +189,7 @@ def _by_ending(pod: Pod, ending: Ending) -> tuple[str, str | None]:
     }.get(ending.cause)
     if claim is None:
         return f"failed ({ending.reason or 'no reason given'})", None
-    again = "Nothing creates it anew but who made it: let that try again after disruptions."
-    return claim, f"{of_eviction(ending.message) or ''} {again}".strip()
+    return claim, f"{of_eviction(ending.message) or ''} {_AGAIN}".strip()
 
 
 def _log(pod: Pod, container: str, *, before: bool = False) -> str:

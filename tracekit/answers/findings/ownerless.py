@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from tracekit.answers.findings.controllers import FINALIZER_LEFT
 from tracekit.answers.model import Case, Rule, Severity, Target
-from tracekit.answers.trace_model import TRACKING, Facts, Pod
+from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod
 from tracekit.answers.words import clock, in_kubectl, off
 from tracekit.base.durations import span
 from tracekit.base.kube.timestamps import NS_PER_S
@@ -24,7 +25,8 @@ OUTLIVED = Rule(
     "or 30 s after, one that a finalizer (not the Job controller's) holds. Not where the deletion "
     "was to orphan the pods. Or lists that tell what they asked for have a pod, 60 s old or more "
     "and not being deleted, and not the Job that owns it; only info where those pods have ended. "
-    "The same of Jobs and the CronJob that owns them.",
+    "The same of Jobs and the CronJob that owns them. Only info where one other is all that was "
+    "listed: it may have been asked for by its name.",
     "A garbage collector with a long queue.",
     "Check that the garbage collector runs (kube-controller-manager --controllers) and reaches "
     "every API group; delete the pods by hand.",
@@ -68,6 +70,7 @@ def _strays(facts: Facts) -> Iterator[tuple[Pod, str]]:
 
 def _left(facts: Facts) -> Iterator[Case]:
     """Pods that nobody has asked to go: the garbage collector deletes those of an absent owner."""
+    absent = _absent(facts, "jobs")
     for pod, owner in _strays(facts):
         row = pod.last.row
         if pod.last.gone or row["deleted_ns"] is not None or row["owner_kind"] != "Job":
@@ -79,55 +82,74 @@ def _left(facts: Facts) -> Iterator[Case]:
         if facts.as_of(pod.namespace, "pods") < facts.as_of(pod.namespace, "jobs"):
             continue  # its Job may have gone, and the pod with it, after the pods were looked at
         ended = pod.phase in ("Succeeded", "Failed")
+        is_still = "still waits" if pod.phase == "Pending" else "is still running"
         yield Case(
             OUTLIVED,
             Target("Pod", pod.namespace, pod.name, pod.uid),
-            f"is {'still there' if ended else 'still running'}, and its Job is gone"
-            if pod.phase != "Pending"
-            else "still waits, and its Job is gone",
+            f"{'is still there' if ended else is_still}, and its Job is {absent.is_said}",
             pod.created_ns,
             as_of_ns,
             f"{pod.phase}, created at {clock(pod.created_ns)}; its owner, Job {owner}, is not "
             f"among the Jobs that were listed (as of {clock(as_of_ns)})",
-            severity=Severity.INFO if ended else None,
+            severity=Severity.INFO if ended else absent.severity,
             evidence={"pods": [pod.name], "job": owner},
-            todo=f"{_COLLECTED} kubectl delete pod {in_kubectl(pod.namespace, pod.name)}",
+            todo=f"{absent.todo} kubectl delete pod {in_kubectl(pod.namespace, pod.name)}",
         )
 
 
+#: Rows of a list that has one object: its begin, that, and its end.
+_ONE_LISTED = 3
 _COLLECTED = (
-    "The garbage collector deletes what an absent owner had: see whether it runs "
+    "he garbage collector deletes what an absent owner had: see whether it runs "
     "(kube-controller-manager --controllers), else"
 )
+
+
+class _Absent(NamedTuple):
+    """An owner that is not listed: what it is said to be, how severe that is, and what to do."""
+
+    is_said: str
+    severity: Severity | None
+    todo: str
+
+
+def _absent(facts: Facts, stream: str) -> _Absent:
+    """Where one object is all that a record has of a stream, it may have been asked for by name."""
+    if facts.streams.get(stream) != _ONE_LISTED:
+        return _Absent("gone", None, f"T{_COLLECTED}")
+    only = "If it is gone (it may be that only one was asked for): t"
+    return _Absent("not the one that is listed", Severity.INFO, f"{only}{_COLLECTED}")
 
 
 def _left_jobs(facts: Facts) -> Iterator[Case]:
     """Jobs of a CronJob that is not there: nothing starts more of them, nor cleans up."""
     uids = {cron.uid for cron in facts.cronjobs}
     for job in facts.jobs:
-        row = job.last.row
+        row, space = job.last.row, job.namespace
         if row["owner_kind"] != "CronJob" or row["owner_uid"] in uids:
             continue
-        as_of_ns = facts.as_of(job.namespace, "jobs")
-        crons_ns = facts.as_of(job.namespace, "cronjobs") or as_of_ns
-        if job.deletion_ns is not None or not _lists(
-            facts, "cronjobs", job.namespace, job.created_ns
-        ):
+        as_of_ns = facts.as_of(space, "jobs")
+        crons_ns = facts.as_of(space, "cronjobs") or as_of_ns
+        if job.deletion_ns is not None or not _lists(facts, "cronjobs", space, job.created_ns):
             continue
         if as_of_ns - job.created_ns < _MISSED_NS or as_of_ns < crons_ns:
             continue  # its CronJob may have gone, and the Job with it, after Jobs were looked at
-        over = job.ended_ns is not None
-        yield Case(
-            OUTLIVED, job.target,
-            f"is still {'there' if over else 'at work'}, and its CronJob is gone",
-            job.created_ns, as_of_ns,
-            f"created at {clock(job.created_ns)}; its owner, CronJob {row['owner_name']}, is not "
-            f"among the CronJobs that were listed (as of {clock(as_of_ns)})",
-            severity=Severity.INFO if over else None,
-            evidence={"pods": [pod.name for pod in job.pods], "cronjob": row["owner_name"]},
-            todo=f"{_COLLECTED} kubectl delete job {in_kubectl(job.namespace, job.name)}. No "
-                 "history limit cleans it up any more.",
-        )  # fmt: skip
+        yield _left_job(job, as_of_ns, _absent(facts, "cronjobs"))
+
+
+def _left_job(job: Job, as_of_ns: int, absent: _Absent) -> Case:
+    over, owner = job.ended_ns is not None, job.last.row["owner_name"]
+    return Case(
+        OUTLIVED, job.target,
+        f"is still {'there' if over else 'at work'}, and its CronJob is {absent.is_said}",
+        job.created_ns, as_of_ns,
+        f"created at {clock(job.created_ns)}; its owner, CronJob {owner}, is not among the "
+        f"CronJobs that were listed (as of {clock(as_of_ns)})",
+        severity=Severity.INFO if over else absent.severity,
+        evidence={"pods": [pod.name for pod in job.pods], "cronjob": owner},
+        todo=f"{absent.todo} kubectl delete job {in_kubectl(job.namespace, job.name)}. "
+             "No history limit cleans it up any more.",
+    )  # fmt: skip
 
 
 #: The second is what releases before 1.27 set alone.
@@ -142,6 +164,7 @@ def labelled_job(pod: Pod) -> str | None:
 def _orphans(facts: Facts) -> Iterator[Case]:
     """Pods with the labels of a Job that is gone, and without an owner: nobody deletes those."""
     names = {(job.namespace, job.name) for job in facts.jobs if job.gone_ns is None}
+    absent = _absent(facts, "jobs")
     for pod in facts.strays:
         row, job = pod.last.row, labelled_job(pod)
         if job is None or row["owner_kind"] or pod.last.gone or row["deleted_ns"] is not None:
@@ -156,11 +179,12 @@ def _orphans(facts: Facts) -> Iterator[Case]:
         ended = pod.phase in ("Succeeded", "Failed")
         yield Case(
             ORPHANED, Target("Pod", pod.namespace, pod.name, pod.uid),
-            f"is still {'there' if ended else 'at work'}, and has no owner: its Job is gone",
+            f"is still {'there' if ended else 'at work'}, and has no owner: its Job is "
+            f"{absent.is_said}",
             pod.created_ns, as_of_ns,
             f"{pod.phase}, created at {clock(pod.created_ns)}; it has the labels of Job {job}, "
             f"which is not among the Jobs that were listed (as of {clock(as_of_ns)})",
-            severity=Severity.INFO if ended else None,
+            severity=Severity.INFO if ended else absent.severity,
             evidence={"pods": [pod.name], "job": job},
             todo="Nothing deletes it by itself: kubectl delete pod "
                  f"{in_kubectl(pod.namespace, pod.name)}. {_PROPAGATION}",
