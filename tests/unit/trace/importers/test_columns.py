@@ -92,7 +92,7 @@ def test_an_entry_whose_answer_is_a_cell_is_whole(tmp_path: Path, store: str) ->
 @pytest.mark.parametrize("store", ROWS)
 def test_an_answer_that_was_taken_apart_is_not_put_together(tmp_path: Path, store: str) -> None:
     text = table([ROWS[store](e, apart=True) for e in ENTRIES])
-    with pytest.raises(TraceFormatError, match="apart into columns of text: it names who wrote"):
+    with pytest.raises(TraceFormatError, match="apart into a field each: it names who wrote"):
         imported(tmp_path, text)
     watched = "\n".join(
         json.dumps(
@@ -102,6 +102,13 @@ def test_an_answer_that_was_taken_apart_is_not_put_together(tmp_path: Path, stor
     )
     results, _ = imported(tmp_path, watched, text, name="watch")
     assert any("the bodies of this log are taken apart" in r for x in results for r in x.remarks)
+
+
+def test_lines_of_dotted_names_are_no_events_as_they_are(tmp_path: Path) -> None:
+    """Whose first fields are an event's own; what they are about was said to be nothing of batch."""
+    flat = (taken_apart({"level": "RequestResponse", **e}, "", apart=True) for e in ENTRIES)
+    with pytest.raises(TraceFormatError, match="it names who wrote which Job"):
+        imported(tmp_path, "\n".join(json.dumps(row, separators=(",", ":")) for row in flat))
 
 
 def test_of_an_entry_that_was_logged_twice_the_one_with_its_answer_is_kept(tmp_path: Path) -> None:

@@ -477,7 +477,7 @@ class AuditReader:
     def _lacks(self) -> str:
         """Why a log with writes to Jobs shows none."""
         if self.result.shapes[APART]:
-            return "the bodies of this log are taken apart into columns of text"
+            return "the bodies of this log are taken apart into a field each"
         return f"this log was written at {_least(self._levels)} level"
 
     def _names_writers_only(self) -> str:
@@ -532,8 +532,8 @@ class AuditReader:
             result.not_recorded[stream] = reason
         if result.shapes[APART]:
             result.remarks.append(
-                f"{result.shapes[APART]:,} entries whose answers are taken apart into columns of "
-                "text tell who wrote, and not what"
+                f"{result.shapes[APART]:,} entries whose answers are taken apart into a field each "
+                "tell who wrote, and not what"
             )
         if len(self._levels) > 1:
             result.remarks.append(f"writes that matter: {levels}")

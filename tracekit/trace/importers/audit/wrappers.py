@@ -50,6 +50,8 @@ Raw = dict[str, Any]
 
 #: What of a line is looked at to take the short way.
 _HEAD_BYTES = 512
+#: What stands before the first inner object of an event, and in an event that a store took apart.
+_USER, _FLATTENED = b'"user":', b'"objectRef.resource"'
 #: How deep objects, lists and texts around an event may be nested.
 _NESTED_MAX = 12
 _DECODER = JSONDecoder()
@@ -101,7 +103,9 @@ def is_bare(line: bytes) -> bool:
     """Whether a line begins as an event around which nothing is."""
     inner = line.find(b"{", 1, _HEAD_BYTES)  # of the user: what stands before it is the event's own
     head = line[: inner if inner > 0 else _HEAD_BYTES]
-    return line.startswith(b'{"') and b'"auditID"' in head and b'"stage"' in head
+    if not (line.startswith(b'{"') and b'"auditID"' in head and b'"stage"' in head):
+        return False
+    return head.endswith(_USER) or _FLATTENED not in line
 
 
 def unwrap_value(document: Any) -> Iterator[tuple[str, bytes]]:
