@@ -26,8 +26,6 @@ _PRINTED = re.compile(rb'\s*+\{\s*?\r?\n([ \t]++)"')
 _SENT = re.compile(rb'\},\{"(?:apiVersion|kind|metadata)"')
 _SENT_TRIED = 4
 _BETWEEN = b" \t\r\n,[]\0\x1e"
-#: Between two documents of a YAML file, which may be JSON each.
-_BETWEEN_YAML = b"---"
 _QUOTE, _BRACE, _OPEN = ord('"'), ord("{"), b"{["
 _CLOSING = {ord("{"): b"}", ord("["): b"]"}
 
@@ -128,7 +126,7 @@ class _Splitter:
                 yield from self._follow(number, line)
             return
         inner = bare.lstrip(b"[], \t\0\x1e")
-        if not inner or bare == _BETWEEN_YAML:
+        if not inner:
             self._in_array = self._in_array or b"[" in bare
         elif inner[:1] == b"{" and len(inner) < len(bare):
             self._in_array = self._in_array or b"[" in bare
