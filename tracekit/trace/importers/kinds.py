@@ -20,7 +20,7 @@ from tracekit.trace.format.model import Call, Gap
 from tracekit.trace.importers import strangers
 from tracekit.trace.importers.audit.importer import AuditReader
 from tracekit.trace.importers.audit.texts import is_csv
-from tracekit.trace.importers.audit.wrappers import unwrap
+from tracekit.trace.importers.audit.wrappers import BYTE_MARKS, unwrap
 from tracekit.trace.importers.envelopes import Frame
 from tracekit.trace.importers.etcd.bbolt import is_bbolt
 from tracekit.trace.importers.etcd.importer import (
@@ -54,7 +54,8 @@ from tracekit.trace.importers.watch import read_line
 
 #: Text in which none of these stands is of no kind.
 _HINTS = re.compile(
-    rb"apiVersion|auditID|AuditId|protoPayload|protopayload_auditlog|proto_payload|\"(?:eyJ|ewo|W3si|H4sI)|\"resource\"|etcdEvent|api_path|\"object\"|"
+    b"|".join((b"apiVersion", *BYTE_MARKS, b""))
+    + rb"\"(?:eyJ|ewo|W3si|H4sI)|\"resource\"|etcdEvent|api_path|\"object\"|"
     rb"age-encryption|k8s\.event\.uid|involved_?[oO]bject|\"metadata\"|\"items\"|"
     rb"job_?controller(?:v2)?\.go|controllermanager\.go|\bevent\.go:|" + HINTS
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 from tests.unit.trace.importers.audit_logs import entry
 from tests.unit.trace.importers.test_bundles import thing
-from tests.unit.trace.importers.test_wrappers import csv_of, gke, in_base64
+from tests.unit.trace.importers.test_wrappers import bigquery, csv_of, gke, in_base64
 from tracekit.base.errors import TraceFormatError
 from tracekit.trace.importers.audit.texts import is_csv
 from tracekit.trace.importers.audit.wrappers import unwrap
@@ -53,7 +54,7 @@ AMID: dict[str, tuple[str, str]] = {
     "klog, structured": (f'{KLOG}"Audit" event={QUOTED} node="a {{b}}"', "log line"),
     "quoted": (QUOTED, "audit"),
     "quoted in a shipper": (within("log", QUOTED), "container log"),
-    "a row of CSV without a head": (csv_of(["a", TEXT], []).strip(), "openshift"),
+    "a row of CSV without a head": (csv_of(["a", TEXT], []).strip(), "log line"),
     "Fluent Bit's stdout": (
         f'[0] kube.audit: [[1700000000.1, {{}}], {{"log"=>"{TEXT}", "stream"=>"stdout"}}]',
         "container log",
@@ -64,7 +65,9 @@ AMID: dict[str, tuple[str, str]] = {
     "base64 behind a stamp": (
         f'2026-11-28T10:00:00Z x {{"awslogs": {{"data": "{in_base64(ENTRY)}"}}}}', "eks"
     ),
-    "CEF": (f"CEF:0|k8s|audit|1|1|e|1|msg={TEXT}", "openshift"),
+    "CEF": (f"CEF:0|k8s|audit|1|1|e|1|msg={TEXT}", "log line"),
+    "oc adm node-logs": (f"ip-10-0-1-2.ec2.internal {TEXT}", "openshift"),
+    "a label": (f"audit: {TEXT}", "log line"),
 }  # fmt: skip
 
 
@@ -166,11 +169,23 @@ def view(logged: dict[str, Any]) -> dict[str, Any]:
             "proto_payload": {"type": "AuditLog", "audit_log": found}}  # fmt: skip
 
 
-@pytest.mark.parametrize("as_cell", [False, True])
-def test_an_entry_of_cloud_logging_under_other_names_is_the_same(as_cell: bool) -> None:
+@pytest.mark.parametrize(
+    ("form", "name", "as_cell"),
+    [
+        (dict, "protoPayload", True),
+        (view, "proto_payload", False),
+        (view, "proto_payload", True),
+        (bigquery, "protopayload_auditlog", True),
+    ],
+)
+def test_an_entry_of_cloud_logging_under_other_names_is_the_same(
+    form: Callable[[dict[str, Any]], dict[str, Any]], name: str, as_cell: bool
+) -> None:
     logged = gke(ENTRY)
-    payload = json.dumps(logged["protoPayload"])
-    made = {**logged, "protoPayload": payload} if as_cell else view(logged)
+    made = form(logged)
+    if as_cell:
+        made[name] = json.dumps(made[name])
+        assert is_csv(csv_of(list(made), [list(made.values())]).encode())
     ((shape, event),) = unwrap(json.dumps(made).encode())
     found = json.loads(event)
     assert shape == "gke"

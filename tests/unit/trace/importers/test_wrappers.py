@@ -293,7 +293,7 @@ SHAPES = {
     "firehose": "eks", "insights-csv": "eks", "azure-diagnostics-csv": "aks",
     "azure-table-csv": "aks", "azure-query": "aks", "array": "audit", "array-by-lines": "audit",
     "pretty": "audit", "gke-yaml": "gke", "eks-text": "log line", "eks-yaml": "eks",
-    "aks-tsv": "openshift", "semicolons": "audit", "tabs": "audit", "splunk-xml": "log line",
+    "aks-tsv": "aks", "semicolons": "audit", "tabs": "audit", "splunk-xml": "log line",
     "journal-sse": "journald", "coloured": "audit",
     "otlp": "otlp", "otlp-values": "otlp", "vector": "container log", "logcli": "log line",
     "fluentd-file": "log line", "syslog": "log line", "journalctl": "log line", "gelf": "audit",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tracekit.trace.importers.audit.columns import are_columns
+from tracekit.trace.importers.audit.wrappers import MARKS
 from tracekit.trace.importers.containers import joined
 from tracekit.trace.importers.documents import documents
 from tracekit.trace.importers.source import LineSource
@@ -13,7 +14,6 @@ from tracekit.trace.importers.tables import first_rows, rows
 from tracekit.trace.importers.yamls import is_yaml, yaml_documents
 
 _HEAD_BYTES = 64 * 1024
-_MARKS = ("auditID", "AuditId", "protoPayload")
 
 
 def texts(
@@ -39,7 +39,7 @@ def is_csv(head: bytes) -> bool:
     return any(
         are_columns(row)
         or any(
-            n in _MARKS or any(m in cell and "{" in cell for m in _MARKS) for n, cell in row.items()
+            n in MARKS or any(m in cell and "{" in cell for m in MARKS) for n, cell in row.items()
         )
         for row in first_rows(head)
     )

@@ -63,9 +63,11 @@ _CELL = re.compile(r'(?:[^"]|"")*+')
 _BRACES_MAX = 64
 #: Text before an event may hold so many braces of its own.
 _PREFIX_BRACES_MAX = 8
+#: Where entries of Cloud Logging have their body: as it writes them, in BigQuery, in its own view.
+_PAYLOADS = ("protoPayload", "protopayload_auditlog", "proto_payload")
 #: One of these is in every text that holds an event, however often its quotes are escaped.
-_MARKS = ("auditID", "AuditId", "protoPayload", "protopayload_auditlog", "proto_payload")
-_BYTE_MARKS = tuple(mark.encode() for mark in _MARKS)
+MARKS = ("auditID", "AuditId", *_PAYLOADS)
+BYTE_MARKS = tuple(mark.encode() for mark in MARKS)
 #: Who wrote what stands around an event, by the outermost key that tells.
 _SHIPPERS = {
     "records": "aks", "properties": "aks", "log_s": "aks", "tables": "aks", "Tables": "aks",
@@ -78,6 +80,10 @@ _SHIPPERS = {
     "log": "container log", "message": "container log", "textPayload": "container log",
     "jsonPayload": "container log", "items": "batch",
 }  # fmt: skip
+#: Categories of Azure Monitor's resource logs: a column of `az monitor log-analytics query -o tsv`.
+_AKS_CATEGORIES = (b"kube-audit", b"kube-audit-admin")
+#: What `oc adm node-logs` puts before each line.
+_NODE_NAME = re.compile(rb"[a-z\d](?:[a-z\d.-]*[a-z\d])?")
 #: Methods of Cloud Logging that name the REST verbs of the API.
 _RPC_TO_HTTP = {
     0: 200, 1: 499, 2: 500, 3: 400, 4: 504, 5: 404, 6: 409, 7: 403, 8: 429, 9: 409, 10: 409,
@@ -137,7 +143,7 @@ def _after_text(line: bytes) -> tuple[Any, str]:
             if start < 0:
                 break
         else:
-            if start == first or not any(line.find(mark, 0, start) >= 0 for mark in _BYTE_MARKS):
+            if start == first or not any(line.find(mark, 0, start) >= 0 for mark in BYTE_MARKS):
                 return document, _prefix(line[:start])
             break  # it stands behind an event
     found = _amid_text(line)
@@ -165,7 +171,7 @@ def _amid_text(line: bytes) -> tuple[list[Any], str] | None:
         start = text.find("{", end)
     if not found:
         return None
-    if any(mark in rest + text[done:] for mark in _MARKS):
+    if any(mark in rest + text[done:] for mark in MARKS):
         found.append(_CUT)
     return found, _prefix(before.encode()) if before else ""
 
@@ -181,7 +187,7 @@ def _event_at(text: str, start: int) -> tuple[Any, int]:
         else:
             _, end = _DECODER.raw_decode(text, start)
             inner = text[start:end]
-        if any(mark in inner for mark in _MARKS):
+        if any(mark in inner for mark in MARKS):
             return orjson.loads(inner), end
     except (ValueError, RecursionError):
         pass
@@ -195,7 +201,12 @@ def _prefix(text: bytes) -> str:
         return "journald"
     if len(text.split()) > 1:
         return "log line"  # of syslog, journalctl, logcli, fluentd: nothing tells which
-    return "cloudwatch" if text[:4].isdigit() else "openshift"
+    if text[:4].isdigit():
+        return "cloudwatch"
+    word = text.strip()
+    if word in _AKS_CATEGORIES:
+        return "aks"
+    return "openshift" if _NODE_NAME.fullmatch(word) else "log line"
 
 
 def _events(value: Any, shape: str, depth: int) -> Iterator[tuple[str, bytes]]:
@@ -212,9 +223,9 @@ def _events(value: Any, shape: str, depth: int) -> Iterator[tuple[str, bytes]]:
         for item in value:
             yield from _events(item, shape, depth + 1)
     elif type(value) is str:
-        if any(mark in value for mark in _MARKS):
+        if any(mark in value for mark in MARKS):
             yield from _of_text(value.encode(errors="replace"), shape, depth)
-        elif (plain := decoded(value)) is not None and any(m in plain for m in _BYTE_MARKS):
+        elif (plain := decoded(value)) is not None and any(m in plain for m in BYTE_MARKS):
             yield from _of_text(plain, shape, depth)
 
 
@@ -260,13 +271,14 @@ def _of_object(value: Raw, shape: str, depth: int) -> Iterator[tuple[str, bytes]
 
 def _as_exported(value: Raw) -> Raw:
     """An entry of Cloud Logging as it exports it itself, of other forms; all else as it is."""
+    cells = {name: parsed(value[name]) for name in _PAYLOADS if type(value.get(name)) is str}
+    if cells:
+        value = {**value, **cells}
     if type(value.get("protopayload_auditlog")) is dict:
         value = from_bigquery(value)
     payload = value.get("proto_payload")
     if type(payload) is dict and type(payload.get("audit_log")) is dict:
         value = from_log_analytics_view(value)
-    if type(value.get("protoPayload")) is str:
-        value = {**value, "protoPayload": parsed(value["protoPayload"])}  # the cell of a table
     return value
 
 
