@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import bz2
 import codecs
+import io
 import lzma
 import re
 import shlex
@@ -150,6 +151,8 @@ class LineSource:
         self._advance = advance or (lambda _: None)
         self._begun: Iterator[bytes] | None = None
         self._peeked: list[bytes] = []
+        #: Of standard input what was looked at, for who asks again what it is.
+        self._first = b""
 
     def peek(self, size: int) -> bytes:
         """What the file begins with, decompressed, without taking it."""
@@ -158,7 +161,10 @@ class LineSource:
             if chunk is None:
                 break
             self._peeked.append(chunk)
-        return b"".join(self._peeked)[:size]
+        found = b"".join(self._peeked)[:size]
+        if self._is_read_once and len(found) > len(self._first):
+            self._first = found
+        return found
 
     def chunks(self) -> Iterator[bytes]:
         """The whole content, decompressed."""
@@ -168,8 +174,14 @@ class LineSource:
 
     def again(self) -> LineSource:
         """The same source from its beginning, as far as it can be read twice."""
-        name = "-" if self.name == STDIN else self.name
-        return LineSource(name, opened=self._open, path=self.path, within=self._within)
+        opened, first = self._open, self._first
+        if self._is_read_once:
+            opened = lambda: io.BytesIO(first)  # noqa: E731 - a file to open, as the others
+        return LineSource(self.name, opened=opened, path=self.path, within=self._within)
+
+    @property
+    def _is_read_once(self) -> bool:
+        return self.path is None and self._open is None
 
     def release(self) -> None:
         """Let go of the file and of what was read of it: nothing more is wanted."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -88,6 +89,25 @@ def test_what_stood_back_for_what_is_of_no_use_is_read(tmp_path: Path) -> None:
     (result,) = import_files(ImportRequest([str(folder)], tmp_path / "trace"))
     assert (result.kind, result.rows) == ("kubectl-text", 1)
     assert any("job.json has manifests only" in remark for remark in result.remarks)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (json.dumps(MANIFEST).encode(), "manifests only"),
+        (RULE, "looks like a source of the kind audit"),
+        (POLICY, "none of the kinds"),
+        (b"", "is empty"),
+    ],
+    ids=["a manifest", "no log", "a policy", "nothing"],
+)
+def test_of_standard_input_is_said_what_was_in_it(
+    content: bytes, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is read once; what was looked at is asked again what it is."""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+    with pytest.raises(TraceFormatError, match=said):
+        import_files(ImportRequest(["-"], tmp_path / "trace"))
 
 
 def test_of_nothing_but_such_files_the_first_is_refused(tmp_path: Path) -> None:
