@@ -91,43 +91,44 @@ class CronJobEra(Struct, frozen=True):
     """The CronJob and TTL controllers of one version with one set of gates."""
 
     version: KubeVersion
-    controller: Controller = Controller.POLLING
-    generation: Generation = Generation.GEN1
-    owner_api: str = "batch/v1beta1"
+    controller: Controller
+    generation: Generation
+    owner_api: str
     # Polling controller.
-    delete_path: DeletePath = DeletePath.SCALE_DOWN
-    paging: Paging = Paging.WHOLE
-    completed_event_names_status: bool = False
-    too_many_text_lower: bool = False
-    unparseable_text_lower: bool = False
-    quiet_in_terminating_namespace: bool = False
+    delete_path: DeletePath
+    paging: Paging
+    completed_event_names_status: bool
+    too_many_text_lower: bool
+    unparseable_text_lower: bool
+    quiet_in_terminating_namespace: bool
     # Queue-based controller.
-    shell: Shell = Shell.WRITES_ALWAYS
-    arithmetic: Arithmetic = Arithmetic.LIST_ALL
-    children_need_labels: bool = True
-    children_by_uid: bool = False
-    exists: Exists = Exists.FALLS_THROUGH
-    namespace_terminating_is_error: bool = False
-    success_time: SuccessTime = SuccessTime.NEVER
-    time_zone_field: bool = False
-    zone_warning: ZoneWarning = ZoneWarning.NEVER
-    scheduled_annotation: bool = False
-    request_has_creation_time: bool = False
-    completed_word: str = "status"
+    shell: Shell
+    arithmetic: Arithmetic
+    children_need_labels: bool
+    children_by_uid: bool
+    exists: Exists
+    namespace_terminating_is_error: bool
+    success_time: SuccessTime
+    time_zone_field: bool
+    zone_warning: ZoneWarning
+    scheduled_annotation: bool
+    request_has_creation_time: bool
+    completed_word: str
+    stale_after_create: bool
+    forgets_idle_key: bool
+    guards_panic: bool
+    quotes_unparseable: bool
+    # What the API server of the version does not store in a Job.
+    dropped_job_fields: tuple[str, ...]
+    #: It takes no new CronJob with a time zone in its schedule.
+    refuses_zone_in_schedule: bool
+    # TTL-after-finished.
+    ttl: bool
+    # Texts of the oldest release; `TEXTS` has what they became.
     too_many_count: str = "count"  # "count", "zero" (a mistake of 1.21) or "none"
-    stale_after_create: bool = False
-    forgets_idle_key: bool = False
-    guards_panic: bool = False
-    quotes_unparseable: bool = False
     invalid_text: str = "invalid schedule"
     spacing_text: str = "time difference between two schedules less than 1 second"
     missed_time_in_utc: bool = False
-    # What the API server of the version does not store in a Job.
-    dropped_job_fields: tuple[str, ...] = ()
-    #: It takes no new CronJob with a time zone in its schedule.
-    refuses_zone_in_schedule: bool = False
-    # TTL-after-finished.
-    ttl: bool = False
 
     @classmethod
     def of(cls, era: Era) -> CronJobEra:

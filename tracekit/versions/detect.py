@@ -318,7 +318,7 @@ def _cron_child_signs(meta: Mapping[str, Any]) -> Iterator[Sign]:
 
 
 def _job_status_signs(status: Mapping[str, Any], *, written: bool) -> Iterator[Sign]:
-    for field, sign in _STATUS_FIELDS:
+    for field, sign in STATUS_FIELDS:
         if status.get(field) is not None:
             yield sign
     conditions = {
@@ -365,7 +365,8 @@ def _is_untracked(meta: Mapping[str, Any], status: Mapping[str, Any]) -> bool:
     return bool(status.get("active")) and not (annotated or "uncountedTerminatedPods" in status)
 
 
-_STATUS_FIELDS: Final = (
+#: Fields of a Job's status that some releases do not write, and what they show.
+STATUS_FIELDS: Final = (
     ("uncountedTerminatedPods", Sign.UNCOUNTED_PODS),
     ("ready", Sign.READY),
     ("terminating", Sign.TERMINATING),

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
-from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.base.kube.views import JOB_TRACKING_ANNOTATION, JobView
 from tracekit.versions.era import Era
 from tracekit.versions.job_counting import CountingRules
@@ -26,49 +25,49 @@ MANAGED_BY_JOB_CONTROLLER = "kubernetes.io/job-controller"
 class JobRules(Struct, frozen=True):
     """The Job controller of one version with one set of gates."""
 
-    tracking_always: bool = True  # 1.26+: every Job is tracked with finalizers
-    tracking_by_annotation: bool = False  # 1.22-1.25: Jobs that carry the annotation
-    ready_pods: bool = True
-    pod_failure_policy: bool = True
-    fail_index: bool = True
-    backoff_limit_per_index: bool = True
-    pod_replacement_policy: bool = True
-    pod_index_label: bool = True
-    plain_names_carry_index: bool = False  # -1, in the pod names of Jobs that are not Indexed
-    success_policy: bool = True
-    managed_by: bool = True
-    delayed_terminal: bool = True  # interim condition first, terminal when nothing terminates
-    completions_reached: bool = True  # the success condition has a reason and a message
-    counts_deleted: bool = True  # ready and terminating follow the deletions of the same sync
-    terminating_counts_as_excess: bool = False  # pods that terminate push active pods out
-    failure_policy_holds_replacements: bool = False  # as podReplacementPolicy Failed does
-    failure_policy_awaits_phase: bool = False  # so it does for what counts as failed, 1.26 on
-    hides_active_in_backoff: bool = False  # a Job that waits for its back-off reports active 0
-    resets_start_on_suspend: bool = True
-    ending_event_follows_status: bool = True  # else it comes first, and again after a conflict
-    renews_probe_time: bool = True  # of a condition that turns over
-    refuses_stale_sync: bool = True
-    ranks_by_sidecars: bool = True  # restarts of sidecars decide who is deleted first
-    awaits_finished_update: bool = True  # no sync until the terminal status is in the cache
-    backoff_limit_ignores_active_pods: bool = True
-    overwrites_status: bool = False  # a status PUT goes over a fresh read of the Job
-    sync_batch_ns: int = NS_PER_S
-    batches_job_updates: bool = True  # Job updates that keep the generation wait, too
-    batches_pod_events: bool = True  # pod events wait for the batch period
-    queue_delays_failures: bool = False  # failed pods wait in the work queue (up to 1.27)
-    pod_backoff_base_ns: int = 10 * NS_PER_S  # 0: failed pods are replaced at once
-    pod_backoff_limit_ns: int = 600 * NS_PER_S
-    finish_time_from_pod_status: bool = True  # else from ended containers, or now
-    finish_time_covers_sidecars: bool = True
-    ignored_failures_delay: bool = True  # pods that the policy ignores count for the back-off
-    backoff_waits_for_batch: bool = True  # the timer of a back-off is no shorter than a batch
-    max_uncounted: int = 500
-    max_pods_per_sync: int = 500
-    counting: CountingRules = field(default_factory=CountingRules)
-    tracking: TrackingRules = field(default_factory=TrackingRules)
-    retries: RetryRules = field(default_factory=RetryRules)
-    handlers: HandlerRules = field(default_factory=HandlerRules)
-    status_validation: StatusValidation = field(default_factory=StatusValidation)
+    tracking_always: bool  # 1.26+: every Job is tracked with finalizers
+    tracking_by_annotation: bool  # 1.22-1.25: Jobs that carry the annotation
+    ready_pods: bool
+    pod_failure_policy: bool
+    fail_index: bool
+    backoff_limit_per_index: bool
+    pod_replacement_policy: bool
+    pod_index_label: bool
+    plain_names_carry_index: bool  # -1, in the pod names of Jobs that are not Indexed
+    success_policy: bool
+    managed_by: bool
+    delayed_terminal: bool  # interim condition first, terminal when nothing terminates
+    completions_reached: bool  # the success condition has a reason and a message
+    counts_deleted: bool  # ready and terminating follow the deletions of the same sync
+    terminating_counts_as_excess: bool  # pods that terminate push active pods out
+    failure_policy_holds_replacements: bool  # as podReplacementPolicy Failed does
+    failure_policy_awaits_phase: bool  # so it does for what counts as failed, 1.26 on
+    hides_active_in_backoff: bool  # a Job that waits for its back-off reports active 0
+    resets_start_on_suspend: bool
+    ending_event_follows_status: bool  # else it comes first, and again after a conflict
+    renews_probe_time: bool  # of a condition that turns over
+    refuses_stale_sync: bool
+    ranks_by_sidecars: bool  # restarts of sidecars decide who is deleted first
+    awaits_finished_update: bool  # no sync until the terminal status is in the cache
+    backoff_limit_ignores_active_pods: bool
+    overwrites_status: bool  # a status PUT goes over a fresh read of the Job
+    sync_batch_ns: int
+    batches_job_updates: bool  # Job updates that keep the generation wait, too
+    batches_pod_events: bool  # pod events wait for the batch period
+    queue_delays_failures: bool  # failed pods wait in the work queue (up to 1.27)
+    pod_backoff_base_ns: int  # 0: failed pods are replaced at once
+    pod_backoff_limit_ns: int
+    finish_time_from_pod_status: bool  # else from ended containers, or now
+    finish_time_covers_sidecars: bool
+    ignored_failures_delay: bool  # pods that the policy ignores count for the back-off
+    backoff_waits_for_batch: bool  # the timer of a back-off is no shorter than a batch
+    max_uncounted: int
+    max_pods_per_sync: int
+    counting: CountingRules
+    tracking: TrackingRules
+    retries: RetryRules
+    handlers: HandlerRules
+    status_validation: StatusValidation
 
     @classmethod
     def of(cls, era: Era) -> JobRules:

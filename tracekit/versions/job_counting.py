@@ -16,25 +16,25 @@ from tracekit.versions.era import Era
 class CountingRules(Struct, frozen=True):
     """Defaults are those of the last version that counts, 1.26."""
 
-    backoff_limit_counts_failed_pods: bool = True
-    backoff_limit_ignores_active_pods: bool = True
-    on_failure_limit_zero_needs_a_restart: bool = True
-    on_failure_counts_pending_pods: bool = True
-    nothing_to_create_keeps_expectations: bool = True
-    create_timeout_is_an_error: bool = True
-    terminating_namespace_is_silent: bool = True
-    delete_of_missing_pod_succeeds: bool = True
-    delete_of_missing_pod_lowers_expectation: bool = True
-    completed_event: bool = True
-    pods_beyond_completions_removed: bool = True
-    deletes_exclude_creates: bool = True
-    completion_waits_for_active_pods: bool = True
-    indexes_beyond_completions_ignored: bool = True
-    index_in_pod_name: bool = True
-    deadline_timer_rearmed_on_every_sync: bool = True
-    indexed_job: bool = True
-    suspend_job: bool = True
-    pods_per_sync_max: int | None = 500
+    backoff_limit_counts_failed_pods: bool
+    backoff_limit_ignores_active_pods: bool
+    on_failure_limit_zero_needs_a_restart: bool
+    on_failure_counts_pending_pods: bool
+    nothing_to_create_keeps_expectations: bool
+    create_timeout_is_an_error: bool
+    terminating_namespace_is_silent: bool
+    delete_of_missing_pod_succeeds: bool
+    delete_of_missing_pod_lowers_expectation: bool
+    completed_event: bool
+    pods_beyond_completions_removed: bool
+    deletes_exclude_creates: bool
+    completion_waits_for_active_pods: bool
+    indexes_beyond_completions_ignored: bool
+    index_in_pod_name: bool
+    deadline_timer_rearmed_on_every_sync: bool
+    indexed_job: bool
+    suspend_job: bool
+    pods_per_sync_max: int | None
 
     @classmethod
     def of(cls, era: Era) -> CountingRules:

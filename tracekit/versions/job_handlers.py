@@ -15,24 +15,24 @@ from tracekit.versions.era import Era
 class HandlerRules(Struct, frozen=True):
     """When an event enqueues a Job, and when a pod goes to the orphan queue."""
 
-    pod_failure_delays_sync: bool = False
-    only_first_pod_failure_delays_sync: bool = False
-    job_status_updates_batched: bool = True
-    deadline_timer_rearmed_on_job_update: bool = True
-    batch_ns: int = 1_000_000_000
+    pod_failure_delays_sync: bool
+    only_first_pod_failure_delays_sync: bool
+    job_status_updates_batched: bool
+    deadline_timer_rearmed_on_job_update: bool
+    batch_ns: int
     # The orphan queue
-    orphan_pods_lose_finalizer: bool = True  # there is such a queue
-    orphans_without_owner_lose_finalizer: bool = True
-    pods_of_finished_jobs_lose_finalizer: bool = True
-    finished_job_releases_its_pods: bool = True
-    orphans_found_by_selector: bool = True
-    orphans_of_other_kinds_kept: bool = True
-    orphans_of_managed_jobs_kept: bool = True
-    orphan_finalizer_retried: bool = True
+    orphan_pods_lose_finalizer: bool  # there is such a queue
+    orphans_without_owner_lose_finalizer: bool
+    pods_of_finished_jobs_lose_finalizer: bool
+    finished_job_releases_its_pods: bool
+    orphans_found_by_selector: bool
+    orphans_of_other_kinds_kept: bool
+    orphans_of_managed_jobs_kept: bool
+    orphan_finalizer_retried: bool
     # What a deletion of a Job clears
-    deleted_job_forgets_backoff: bool = True
-    deleted_job_forgets_expectations: bool = True
-    deleted_job_forgets_finish: bool = True
+    deleted_job_forgets_backoff: bool
+    deleted_job_forgets_expectations: bool
+    deleted_job_forgets_finish: bool
 
     @classmethod
     def of(cls, era: Era) -> HandlerRules:

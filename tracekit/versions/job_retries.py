@@ -16,14 +16,14 @@ from tracekit.versions.era import Era
 class RetryRules(Struct, frozen=True):
     """How the results of syncs become requests to the work queue."""
 
-    new_failure_returns_error: bool = False
-    conflict_is_retried: bool = True
-    conflict_requeues_without_error: bool = False  # of tracked Jobs: with the key's back-off
-    status_write_keeps_retries: bool = False
-    sync_without_error_forgets_retries: bool = True
-    flush_hides_the_end: bool = True  # a status flush before the end: the sync counts as unfinished
-    backoff_ns_base: int = 1_000_000_000
-    backoff_ns_max: int = 60_000_000_000
+    new_failure_returns_error: bool
+    conflict_is_retried: bool
+    conflict_requeues_without_error: bool  # of tracked Jobs: with the key's back-off
+    status_write_keeps_retries: bool
+    sync_without_error_forgets_retries: bool
+    flush_hides_the_end: bool  # a status flush before the end: the sync counts as unfinished
+    backoff_ns_base: int
+    backoff_ns_max: int
 
     @classmethod
     def of(cls, era: Era) -> RetryRules:

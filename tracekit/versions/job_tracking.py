@@ -16,14 +16,14 @@ from tracekit.versions.era import Era
 class TrackingRules(Struct, frozen=True):
     """What a sync with tracking finalizers does in one version."""
 
-    finalizer_removals_expected: bool = True
-    uncounted_pods_leave_their_list_one_by_one: bool = True
-    ending_waits_for_expectations: bool = True
-    failed_pod_is_not_counted_as_success: bool = True
-    completed_indexes_cut_to_completions: bool = True
-    every_succeeded_index_written: bool = True
-    ending_waits_for_all_pods: bool = True
-    terminating_alone_is_written: bool = True
+    finalizer_removals_expected: bool
+    uncounted_pods_leave_their_list_one_by_one: bool
+    ending_waits_for_expectations: bool
+    failed_pod_is_not_counted_as_success: bool
+    completed_indexes_cut_to_completions: bool
+    every_succeeded_index_written: bool
+    ending_waits_for_all_pods: bool
+    terminating_alone_is_written: bool
 
     @classmethod
     def of(cls, era: Era) -> TrackingRules:

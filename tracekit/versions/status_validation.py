@@ -14,17 +14,17 @@ from tracekit.versions.era import Era
 
 
 class StatusValidation(Struct, frozen=True):
-    """The validation of status updates; defaults are those of the newest version."""
+    """The validation of status updates."""
 
-    uncounted_pods: bool = True  # 1.22+: no uid twice in status.uncountedTerminatedPods
-    success_criteria: bool = True  # 1.30+: SuccessCriteriaMet excludes every failure, and stays
-    success_criteria_for_every_job: bool = True  # else for Indexed Jobs with a successPolicy only
-    transitions: bool = True  # the rules below, which JobManagedBy brought
-    interim_condition_before_ending: bool = True
-    ready_within_active: bool = True
-    nothing_terminates_at_the_end: bool = True
-    suspended_empty_job_ends_without_start: bool = True
-    resumed_start_accepted: bool = True
+    uncounted_pods: bool  # 1.22+: no uid twice in status.uncountedTerminatedPods
+    success_criteria: bool  # 1.30+: SuccessCriteriaMet excludes every failure, and stays
+    success_criteria_for_every_job: bool  # else for Indexed Jobs with a successPolicy only
+    transitions: bool  # the rules below, which JobManagedBy brought
+    interim_condition_before_ending: bool
+    ready_within_active: bool
+    nothing_terminates_at_the_end: bool
+    suspended_empty_job_ends_without_start: bool
+    resumed_start_accepted: bool
 
     @classmethod
     def of(cls, era: Era) -> StatusValidation:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tracekit.versions.detect import REASONS_SHOWN, Fact, detect, facts_of
+from tracekit.base.kube.job_status import FIELDS, Shape
+from tracekit.versions.detect import REASONS_SHOWN, STATUS_FIELDS, Fact, detect, facts_of
 from tracekit.versions.era import NEWEST
 from tracekit.versions.version_markers import RULES, Sign
 
@@ -25,6 +26,14 @@ def test_every_sign_has_a_rule_and_default_bounds_are_never_wider_than_hard_ones
         assert (rule.hard.last is None) == (rule.default.last is None)
         assert (rule.default.first or 99) >= (rule.hard.first or 0)
         assert (rule.default.last or 0) <= (rule.hard.last or 99)
+
+
+def test_a_field_that_newer_releases_write_has_its_sign():
+    """By its shape absence is no value, so that some release did not write it."""
+    late = (Shape.COUNT_OR_NONE, Shape.INDEXES_OR_NONE, Shape.UIDS)
+    assert {field for field, _ in STATUS_FIELDS} == {
+        field.top for field in FIELDS if field.shape in late
+    }
 
 
 def test_without_facts_every_known_version_fits():
