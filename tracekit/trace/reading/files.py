@@ -322,7 +322,9 @@ class SegmentFile:
         Raises:
             DamageError: They are not.
         """
-        new = {name for name in names if self._is_to_be_compared(group, name)}
+        # By the format's names, as what was compared is known: a narrow file has some by others.
+        asked = {name.removeprefix(ARRIVAL) for name in names}
+        new = {name for name in asked if self._is_to_be_compared(group, name)}
         if not new or (self._origin is not None and group not in self._verified):
             return
         with _damage():
