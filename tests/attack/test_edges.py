@@ -16,6 +16,7 @@ import pytest
 from tests.attack.answers import run
 from tests.attack.test_fuzz import text
 from tests.support.traces import TRACES, json_lines
+from tracekit.trace.importers.audit.entry import decode_entry
 
 
 def _late(rows: list[dict[str, Any]]) -> None:
@@ -196,3 +197,47 @@ def test_what_cannot_be_read_is_not_said_to_be_absent(tmp_path: Path) -> None:
     assert "did you mean" not in said
     code, _, said = run("cron", "lint", str(trace))
     assert (code, "has no CronJob that can be read, and" in said) == (2, True), said
+
+
+_JOB = (
+    '{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a","namespace":"n","uid":"u",'
+    '"resourceVersion":"5","creationTimestamp":"2024-01-01T00:00:00Z"}}'
+)
+_AUDIT = (
+    '{"kind":"Event","apiVersion":"audit.k8s.io/v1","auditID":"x","stage":"ResponseComplete",'
+    '"level":"RequestResponse","requestURI":"/apis/batch/v1/namespaces/n/jobs/a","verb":"update",'
+    '"user":{"username":"u"},"objectRef":{"resource":"jobs","namespace":"n","name":"a",'
+    '"apiGroup":"batch"},"responseStatus":{"code":%s},"stageTimestamp":"2024-01-01T00:00:00Z",'
+    f'"requestReceivedTimestamp":"2024-01-01T00:00:00Z","responseObject":{_JOB}%s}}\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "status"),
+    [
+        (_AUDIT % (200, "") + _AUDIT % ("9" * 30, ""), 0),
+        ("NAME" + " " * 300_000 + "AGE\n" + "a" * 300_000 + "\n", 2),
+        (f'{{"type":["a"],"object":{_JOB}}}\n', 2),
+    ],
+    ids=["code", "wide", "type"],
+)
+def test_a_file_is_read_or_refused(tmp_path: Path, content: str, status: int) -> None:
+    """Each was a fault of tracekit's own."""
+    log, trace = tmp_path / "log", tmp_path / "trace"
+    log.write_text(content)
+    code, _, said = run("import", str(log), "-o", str(trace))
+    assert code == status, said
+    assert "fault of tracekit" not in said
+
+
+def test_names_of_our_own_are_no_part_of_a_log() -> None:
+    """They told the revision of an answer, whatever its object said, and moved its times."""
+    told = ',"tracekit/told":["Job",7,"u",true],"tracekit/times":[1,1],"tracekit/shift":5'
+    line = _AUDIT % (200, f'{told},"tracekit/server":3')
+    entry = decode_entry(line.encode())
+    assert entry == decode_entry((_AUDIT % (200, "")).encode())
+
+
+def test_a_volume_that_no_quantity_tells_has_no_bound() -> None:
+    code, out, said = run("manifests", "-A", "--storage", "9" * 5000)
+    assert (code, "--keep-size" in out) == (0, False), said

@@ -19,6 +19,8 @@ _METRICS_PORT = 8080
 _WATCH_PORT = 8081
 _USER_ID = 65532
 _TRACES = "/traces"
+#: What no quantity of the API reaches.
+_QUANTITY_END = 2**63
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(?:([kKMGTP])(i?))?")
 _RBAC = "rbac.authorization.k8s.io"
 
@@ -270,7 +272,8 @@ def _kept_bytes(storage: str) -> int | None:
         return None
     base = 1024 if match[3] else 1000
     power = 0 if not match[2] else "kMGTP".index(match[2].replace("K", "k")) + 1
-    return int(float(match[1]) * base**power * 4 / 5)
+    size = float(match[1]) * base**power
+    return int(size * 4 / 5) if size < _QUANTITY_END else None
 
 
 def _object(

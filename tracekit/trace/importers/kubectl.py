@@ -208,9 +208,9 @@ class KubectlLines:
             return
         obj = document.get("object")
         kind = document.get("type")
-        if isinstance(obj, dict) and kind in _TYPES:
+        if isinstance(obj, dict) and isinstance(kind, str) and kind in _TYPES:
             self._result.shapes["watch event"] += 1
-            yield from self._state(obj, str(kind), stamps)
+            yield from self._state(obj, kind, stamps)
             return
         for one in lists_within(document) or (document,):
             yield from self._object_or_list(one, stamps)
@@ -487,8 +487,8 @@ def _is_printed(document: Raw) -> bool:
         return any(map(_is_kept, otlp.records(document)))
     if "api_version" in document or any(True for _ in events_in(document)):
         return "api_version" not in document  # which is Python's name for it
-    obj = document.get("object")
-    if document.get("type") in _TYPES and isinstance(obj, dict):
+    obj, kind = document.get("object"), document.get("type")
+    if isinstance(kind, str) and kind in _TYPES and isinstance(obj, dict):
         return "resource" not in document
     lists = split_list(document)
     if lists is not None and lists[0]:  # a program may leave the version out

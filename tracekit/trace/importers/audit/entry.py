@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import orjson
@@ -35,6 +35,10 @@ PANIC = "Panic"
 _NONE = msgspec.Raw(b"")
 _NS_DIGITS = 9
 _TIMES_REMEMBERED = 4096
+
+
+#: As the API has it; another is no code, and the entry none.
+_Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]
 
 
 class User(msgspec.Struct, gc=False):
@@ -65,7 +69,7 @@ class Details(msgspec.Struct, gc=False):
 class Answer(msgspec.Struct, gc=False):
     """The Status of the answer."""
 
-    code: int | None = None
+    code: _Int32 | None = None
     reason: str | None = None
     message: str | None = None
     details: Details | None = None
@@ -201,7 +205,11 @@ def decode_entry(line: bytes) -> Entry:
     """
     if not line.isascii():
         line.decode()
-    return _decode_entry(line)
+    entry = _decode_entry(line)
+    # What is not of the log cannot stand in it.
+    entry.server = entry.shift_ns = 0
+    entry.times = entry.facts = None
+    return entry
 
 
 @lru_cache(maxsize=_TIMES_REMEMBERED)  # each is asked for several times, close together
