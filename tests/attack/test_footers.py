@@ -5,20 +5,23 @@ docs/trust.md: "one that says other values is damage".
 
 from __future__ import annotations
 
+import json
 import shutil
 import struct
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import tracekit
+from tests.attack import forge
 from tests.attack.answers import run
 from tests.support.traces import TRACES, import_log
 from tracekit.base.errors import TracekitError
 from tracekit.trace.format.seal import seal_file
-from tracekit.trace.format.segments import live_segments
+from tracekit.trace.format.segments import FORMAT_KEY, live_segments
 from tracekit.trace.reading.files import SegmentFile
 from tracekit.trace.reading.footer_statements import with_ones
 
@@ -142,3 +145,38 @@ def test_bytes_in_some_ranges_are_ones() -> None:
     for start in range(10):
         for end in range(start, 10):
             assert with_ones(data[start:end], start, ranges) == whole[start:end]
+
+
+def of_old(to: Path, columns: dict[str, pa.Array], *, codec: bytes = b"") -> Path:
+    """A trace from before there were checksums, of one segment; `codec`: for that of its columns."""
+    forge.honest(to)
+    (segment,) = live_segments(to)
+    with pq.ParquetWriter(segment.path, pa.table(columns).schema, compression="zstd") as writer:
+        writer.write_table(pa.table(columns))
+        writer.add_key_value_metadata({FORMAT_KEY: b"1"})
+    if codec:
+        content = segment.path.read_bytes()
+        start = len(content) - 8 - struct.unpack("<I", content[-8:-4])[0]
+        # A column's path is followed by its codec.
+        footer = content[start:].replace(b"\x03seq\x15\x0c", b"\x03seq\x15" + codec)
+        assert footer != content[start:]
+        segment.path.write_bytes(content[:start] + footer)
+    header = json.loads((to / "trace.json").read_text())
+    (to / "trace.json").write_text(
+        json.dumps({k: v for k, v in header.items() if k not in ("sealed_from", "digest")})
+    )
+    (to / "manifest.json").unlink(missing_ok=True)
+    return to
+
+
+@pytest.mark.parametrize("case", ["codec", "columns"])
+def test_a_footer_that_one_reader_takes_is_damage_to_both(tmp_path: Path, case: str) -> None:
+    """A codec that is none was a fault of tracekit's own; 100,000 columns were minutes of work."""
+    seqs = pa.array(range(8), pa.int64())
+    more = {f"c{number}": seqs for number in range(1_000 if case == "columns" else 0)}
+    codec = b"\x7e" if case == "codec" else b""
+    trace = of_old(tmp_path / "trace", {"seq": seqs, **more}, codec=codec)
+    code, out, said = run("sql", str(trace), "SELECT count(*) AS n FROM observations", "-o", "csv")
+    assert (code, out.split()) == (2, ["n", "0"]), said
+    assert "is damaged" in said
+    assert "fault of tracekit" not in said

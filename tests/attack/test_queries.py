@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+import resource
 from collections.abc import Callable, Iterator
 from contextlib import (
     AbstractContextManager,
@@ -322,3 +323,24 @@ def test_values_that_python_has_not_are_said(trace: Path, output: str) -> None:
     assert (code, said.replace("(1 row)\n", "")) == (0, "")
     for value in ("infinity", "99999-01-01", "nan", "-inf"):
         assert value in out
+
+
+@pytest.mark.parametrize(
+    ("query", "within", "said"),
+    [
+        # A list of 16 GB, which DuckDB's own bound does not count, and an answer of 800 GB.
+        ("SELECT len(range(2000000000))", "1h", "more memory than it may"),
+        pytest.param(
+            "SELECT * FROM range(100000000000)", "1h", "more memory than it may",
+            marks=pytest.mark.full,
+        ),
+        ("SELECT sum(range) FROM range(1000000000000)", "1s", "the query was ended after 1 s"),
+    ],
+    ids=["list", "answer", "time"],
+)  # fmt: skip
+def test_what_a_query_takes_has_a_bound(trace: Path, query: str, within: str, said: str) -> None:
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    code, out, error = run("sql", str(trace), query, "--timeout", within)
+    assert (code, out) == (2, "")
+    assert said in error
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before

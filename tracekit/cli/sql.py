@@ -26,8 +26,10 @@ from tracekit.cli.trace_options import (
     namespace_option,
     rules_options,
 )
+from tracekit.cli.units import DURATION
 from tracekit.report.rows import FORMATS, write_rows
 from tracekit.report.table import counted
+from tracekit.sql.bounds import Bounds
 from tracekit.sql.catalog import examples
 from tracekit.sql.computed import takes_only_verdicts
 from tracekit.sql.scope import Chosen
@@ -71,6 +73,14 @@ _WITH_POSITIONS = re.compile(r"observations|stream_pos|internal", re.IGNORECASE)
 )
 @click.option(
     "--to", "to_text", metavar="TIME", help="Only rows received until then, written like --from."
+)
+@click.option(
+    "--timeout",
+    type=DURATION,
+    metavar="2m",
+    default="1h",
+    show_default=True,
+    help="End a query that takes longer.",
 )
 @rules_options
 @clock_option
@@ -125,6 +135,7 @@ def sql(
         judged_by=_executor(processes, scheduler, parts) if by_executor else None,
         with_rows=with_rows,
     )
+    session.bounded = Bounds(session.connection, options["timeout"]).kept
     for source in session.sources:
         source.typed = typed.get(source.word, "")
     printed = tell_problems(session, set())

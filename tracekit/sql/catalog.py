@@ -195,15 +195,16 @@ def asks_what_there_is(query: str) -> bool:
 
 def comments(view: View, kind: str) -> str:
     """The statements that tell DuckDB what a view and its columns mean; `kind`: VIEW or TABLE."""
-    reported = [f"COMMENT ON {kind} {view.name} IS {_literal(view.text)}"]
+    reported = [f"COMMENT ON {kind} {view.name} IS {literal(view.text)}"]
     reported += [
-        f'COMMENT ON COLUMN {view.name}."{column.name}" IS {_literal(column.meaning)}'
+        f'COMMENT ON COLUMN {view.name}."{column.name}" IS {literal(column.meaning)}'
         for column in view.columns
     ]
     return "; ".join(reported)
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
+    """The text as SQL has it."""
     return "'" + text.replace("'", "''") + "'"
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 import pyarrow as pa
@@ -27,6 +27,7 @@ from tracekit.sql.catalog import (
     asks_what_there_is,
     comments,
     definition,
+    literal,
     macros,
     parts_for,
     views,
@@ -53,6 +54,7 @@ from tracekit.versions.overrides import AskedRules
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
 
+T = TypeVar("T")
 #: Gives the verdicts of some traces, of each a table.
 JudgedBy = Callable[[Sequence[Source], AskedRules], list[pa.Table]]
 
@@ -113,6 +115,8 @@ class Session:
         self._commented: set[str] = set()
         #: Views that are made once, for all queries that follow.
         self._to_hold: frozenset[str] = frozenset()
+        #: Keeps what each query of `table` takes within bounds, of a program's own choice.
+        self.bounded: Callable[[], AbstractContextManager[None]] = nullcontext
         #: What of it lies in memory.
         self._tables: list[str] = []
         self.connection = duckdb.connect(config={} if write else dict(_CONFIG))
@@ -232,8 +236,7 @@ class Session:
     def columns(self, query: str, **values: Any) -> pa.Table:
         """The rows of one of our own queries in columns, which nothing makes Python's."""
         self._make_parts(query, is_own=True)
-        cursor = self.connection.cursor()
-        self._register_kept(cursor)
+        self._register_kept(cursor := self.connection.cursor())
         return cursor.sql(query, params=values or None).to_arrow_table()
 
     def tuples(self, query: str, **values: Any) -> Iterator[tuple[Any, ...]]:
@@ -246,13 +249,17 @@ class Session:
             yield from zip(*(column.to_pylist() for column in part.columns), strict=True)
 
     def _fetch_around_damage(self, statement: str) -> pa.Table:
+        with self.bounded():
+            return self._around_damage(lambda: self._fetch(statement))
+
+    def _around_damage(self, work: Callable[[], T]) -> T:
         for _ in range(3):
             try:
-                return self._fetch(statement)
-            except duckdb.Error:
+                return work()
+            except duckdb.Error:  # also of a footer that Arrow reads, and DuckDB does not
                 if not self._repair():
                     raise
-        return self._fetch(statement)
+        return work()
 
     def _fetch(self, query: str, *, whole: bool = True) -> pa.Table:
         with self._only_reading():
@@ -384,7 +391,7 @@ class Session:
         columns = ", ".join(f'"{name}"' for name in computed.SCHEMAS["_verdicts"].names[1:])
         parts = ["SELECT * FROM internal._verdicts_held"]
         for number, name in enumerate(self._kept):
-            parts.append(f"SELECT {_text(name)} AS trace, {columns} FROM _kept_{number}")  # noqa: S608
+            parts.append(f"SELECT {literal(name)} AS trace, {columns} FROM _kept_{number}")  # noqa: S608
         self._register_kept(self.connection)
         self.connection.execute(
             "CREATE TABLE internal._verdicts_held AS FROM internal._verdicts;"
@@ -478,7 +485,7 @@ class Session:
         if self.sources or not self._held:
             self._make_table("_no_rows", SCHEMA)
         if self._with_rows:
-            self._make_rows()
+            self._around_damage(self._make_rows)
             ends = self._ends()
         else:  # a query that takes rows finds none of this name, and fails
             ends = "SELECT ''::VARCHAR AS trace, 0::BIGINT AS trace_end_ns WHERE false"
@@ -489,7 +496,7 @@ class Session:
         if self._chosen.namespace is None or self._chosen.rows:
             return "SELECT trace, max(recv_ns) AS trace_end_ns FROM internal._rows GROUP BY ALL"
         reported = [
-            f"SELECT {_text(source.name)} AS trace, {newest_ns(source.files) or 0}::BIGINT "
+            f"SELECT {literal(source.name)} AS trace, {newest_ns(source.files) or 0}::BIGINT "
             "AS trace_end_ns"
             for source in self.sources
         ]
@@ -543,16 +550,16 @@ class Session:
         columns = ", ".join(f'"{name}"' for name in NAMES)
         parts: list[str] = []
         for source in self.sources:
-            select = f"SELECT {_text(source.name)} AS trace, {columns} FROM"
+            select = f"SELECT {literal(source.name)} AS trace, {columns} FROM"
             typed = []
             column_sets = set()
             part = self._parts.get(source.name)
             if part is not None:
-                typed.append(_text(self._handles.name(part)))
+                typed.append(literal(self._handles.name(part)))
             for file in source.files if part is None else ():
                 if not file.is_plain:
                     wide = self._wide.get(file, file)
-                    typed.append(_text(self._handles.name(wide)))
+                    typed.append(literal(self._handles.name(wide)))
                     column_sets.add(wide.columns)
                     continue
                 # What a recorder has stored and not typed yet (`tracekit.trace.format.plain`).
@@ -572,7 +579,7 @@ class Session:
                 )
         for name, table in self._held.items():
             stored = self._stored(table.cast(SCHEMA), len(parts))
-            parts.append(f"SELECT {_text(name)} AS trace, {columns} FROM internal.{stored}")  # noqa: S608
+            parts.append(f"SELECT {literal(name)} AS trace, {columns} FROM internal.{stored}")  # noqa: S608
         empty = "SELECT ''::VARCHAR AS trace, * FROM internal._no_rows"
         rows = " UNION ALL ".join(parts) if parts else empty
         self.connection.execute(f"CREATE OR REPLACE VIEW internal._rows AS {rows}")
@@ -588,12 +595,6 @@ class Session:
         return name
 
     def _restrict(self) -> None:
-        names = ", ".join(_text(name) for name in self._handles.allowed())
-        self.connection.execute(f"SET allowed_paths = [{names}]")
-        self.connection.execute("SET secret_directory = ''")
+        names = ", ".join(literal(name) for name in self._handles.allowed())
+        self.connection.execute(f"SET allowed_paths = [{names}]; SET secret_directory = ''")
         self.connection.execute("SET enable_external_access = false")
-
-
-def _text(value: str) -> str:
-    """The value as a literal of SQL."""
-    return "'" + value.replace("'", "''") + "'"

@@ -39,6 +39,8 @@ _END_BYTES = 8
 _MAGIC = b"PAR1"
 #: No footer of ours comes near it.
 FOOTER_BYTES_MAX = 32 << 20
+#: A choice: ten times what there are, for releases to come.
+_COLUMNS_MAX = 1_000
 _START = b'{"tracekit_seal":1,"trace":"'
 _SEAL = re.compile(
     re.escape(_START) + rb'(?P<trace>[0-9a-f]{%d})","groups":\[(?P<groups>[^\]]*)\],'
@@ -223,7 +225,20 @@ def whole_digest(descriptor: int) -> str:
 
 def footer_metadata(footer: Footer) -> pq.FileMetaData:
     """The file's metadata, out of the bytes that were verified."""
-    return pq.read_metadata(pa.BufferReader(_MAGIC + footer.data))
+    metadata = pq.read_metadata(pa.BufferReader(_MAGIC + footer.data))
+    _check_counts(metadata)
+    return metadata
+
+
+def _check_counts(metadata: pq.FileMetaData) -> None:
+    """`DamageError` if there are more parts than rows, or columns than any release will write."""
+    if metadata.num_columns > _COLUMNS_MAX:
+        raise DamageError(f"it has {metadata.num_columns:,} columns, which no trace has")
+    if metadata.num_row_groups > max(1, metadata.num_rows):
+        raise DamageError("it has more row groups than rows")
+    for number in range(metadata.num_row_groups):
+        if metadata.row_group(number).num_columns != metadata.num_columns:
+            raise DamageError("it has a row group without all of its columns")
 
 
 def _hash(content: bytes) -> str:
