@@ -118,10 +118,10 @@ tracekit sql 's3://bucket/night-*' "SELECT trace, count(*) FROM jobs GROUP BY AL
   first; never in the trace. Beside them lie wide copies of what `tracekit compact` made narrow,
   which DuckDB cannot read as it is: up to 4 GiB, by the same rule. All of it may be deleted.
 - A query takes 500 MiB at most (`TRACEKIT_SQL_MEMORY=4GiB` gives it more), besides what it takes to
-  know the trace; what does not fit lies under `TMPDIR` meanwhile. What a single function makes (`repeat`,
-  `range`) and the answer itself are not counted in that: all together `tracekit sql` gives a query, on
-  Linux, four times as much. One that needs more says so, and so does one that is ended after
-  `--timeout` (1h).
+  know the trace; what does not fit lies under `TMPDIR` meanwhile. What a single function makes
+  (`repeat`, `range`) and the answer itself are not counted in that: all together `tracekit sql`
+  gives a query, on Linux, four times as much. One that needs more says so, and so does one that is
+  ended after `--timeout` (1h).
 - DuckDB's own words work as well: `SHOW TABLES`, `DESCRIBE jobs` (both say what things mean),
   `SUMMARIZE attempts`. The prompt leaves by `exit`; what is longer than the screen goes through
   your pager (`PAGER`, `.pager off`).
