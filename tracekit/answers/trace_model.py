@@ -583,7 +583,7 @@ class Facts:
         """The last time at which all of these streams were seen; 0 if one of them never was.
 
         What is still there, or still not, is so as of then: the record goes on where they are
-        watched. Files without times are taken to have been asked for together.
+        watched. Lists without times and revisions are taken to have been asked for together.
         """
         asked = (namespace, *streams)
         if asked not in self._looks:
@@ -594,7 +594,5 @@ class Facts:
         coverage = self.coverage
         if not coverage.spans:
             return self.end_ns
-        if not coverage.timed and all(coverage.sees(name, namespace) for name in streams):
-            return self.end_ns
-        looks = [self.coverage.last_look(name, namespace, self.end_ns) for name in streams]
-        return min((0 if look is None else look for look in looks), default=self.end_ns)
+        looks = (coverage.seen_until(name, namespace, self.end_ns) for name in streams)
+        return min(looks, default=self.end_ns)

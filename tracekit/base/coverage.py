@@ -144,6 +144,9 @@ class Coverage(Struct, frozen=True, dict=True):
     unseen: Mapping[str, str] = field(default_factory=dict)
     #: Whether looks have the times at which they were taken; else each was taken then or later.
     timed: bool = True
+    #: Streams with lists that tell neither that nor their revision: they are taken to have been
+    #: asked for together with whatever else there is.
+    undated: frozenset[str] = frozenset()
 
     def covers(self, stream: str, namespace: str | None, from_ns: int, until_ns: int) -> bool:
         """Whether an object could not have been there in all this time without being seen."""
@@ -152,6 +155,11 @@ class Coverage(Struct, frozen=True, dict=True):
     def last_look(self, stream: str, namespace: str | None, before_ns: int) -> int | None:
         """The last time, not after that one, at which absence would have been seen."""
         return self._seen(stream, namespace).last(before_ns)
+
+    def seen_until(self, stream: str, namespace: str | None, end_ns: int) -> int:
+        """The last time, until the end, as of which the stream is known; 0 if it never was seen."""
+        look = self.last_look(stream, namespace, end_ns)
+        return end_ns if look is not None and stream in self.undated else look or 0
 
     def first_look(self, stream: str, namespace: str | None) -> int | None:
         """The first time at which absence would have been seen."""

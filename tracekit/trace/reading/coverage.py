@@ -7,10 +7,11 @@ of them has asked for all, and one that shows a single one has asked for that on
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import orjson
@@ -33,8 +34,10 @@ _KEYS = ["stream", "type", "namespace", "synthesized"]
 #: The columns of all rows that are looked at, and those of the bounds of lists.
 COLUMNS = (*_KEYS, "recv_ns", "name", "code")
 BOUNDS = (
-    "seq", "stream", "type", "recv_ns", "raw", "gap_from_ns", "gap_until_ns", "gap_reason"
+    "seq", "stream", "type", "recv_ns", "rv", "raw", "gap_from_ns", "gap_until_ns", "gap_reason"
 )  # fmt: skip
+#: What of objects dates lists that do not say when they were taken.
+DATES = ("rv", "created_ns")
 _BOUND_TYPES = (RowType.LIST_BEGIN, RowType.LIST_END, RowType.GAP)
 _SEVERAL = 2
 #: HTTP status codes from here on.
@@ -50,6 +53,8 @@ class _List(NamedTuple):
     at_ns: int
     first_seq: int
     last_seq: int
+    #: Its revision; None where it does not say it.
+    rv: int | None = None
     #: The namespaces of its items, where these were looked at.
     shown: frozenset[str] | None = None
 
@@ -83,6 +88,8 @@ def coverage_of(reader: TraceReader) -> Coverage:
     for stream in seen.looked_at():
         names = ("seq", "namespace")
         seen.listed(stream, reader.table(names, streams=[stream], types=[RowType.LIST]))
+    if not _is_timed(reader.header):
+        seen.date(reader.table(DATES, types=sorted(STATE_TYPES)))
     return seen.coverage(reader.header)
 
 
@@ -133,7 +140,7 @@ class SeenRows:
                 self._begun[stream] = own, seq
             else:
                 scope, first_seq = self._begun.get(stream, (None, seq))
-                ended = _List(own or scope, row["recv_ns"] or 0, first_seq, seq)
+                ended = _List(own or scope, row["recv_ns"] or 0, first_seq, seq, row["rv"] or None)
                 self._streams[stream].lists.append(ended)
 
     def looked_at(self) -> list[str]:
@@ -154,6 +161,27 @@ class SeenRows:
             first, last = bisect_left(seqs, ended.first_seq), bisect_left(seqs, ended.last_seq)
             shown = frozenset(space for space in spaces[first:last] if space)
             lists[place] = ended._replace(shown=shown)
+
+    def date(self, table: pa.Table) -> None:
+        """Date lists without a time by the creation of objects, rows with `DATES`.
+
+        What a list of some revision is of was there when all of lower revisions had been written,
+        and when the lists of lower revisions were taken.
+        """
+        lists = [ended for seen in self._streams.values() for ended in seen.lists]
+        known = [(ended.rv, ended.at_ns) for ended in lists if ended.rv is not None]
+        written = zip(table["rv"].to_pylist(), table["created_ns"].to_pylist(), strict=True)
+        known += [(rv, at_ns) for rv, at_ns in written if rv is not None and at_ns is not None]
+        known.sort()
+        revisions = [rv for rv, _ in known]
+        latest = [*accumulate((at_ns for _, at_ns in known), max)]
+        for seen in self._streams.values():
+            seen.lists = [
+                ended
+                if ended.rv is None
+                else ended._replace(at_ns=latest[bisect_right(revisions, ended.rv) - 1])
+                for ended in seen.lists
+            ]
 
     def coverage(self, header: TraceHeader, end_ns: int = 0) -> Coverage:
         """What these rows cover; the record goes on until `end_ns`, if it has no later row."""
@@ -176,8 +204,24 @@ class SeenRows:
             spans += found
             if not found and seen.gaps:
                 unseen[name] = seen.gaps[0].reason
-        timed = not header.scope.get("times")
-        return Coverage(tuple(sorted(spans, key=_place)), end_ns, unseen, timed)
+        timed = _is_timed(header)
+        undated = {
+            name
+            for name, seen in self._streams.items()
+            if any(ended.rv is None for ended in seen.lists)
+        }
+        return Coverage(
+            tuple(sorted(spans, key=_place)),
+            end_ns,
+            unseen,
+            timed,
+            frozenset() if timed else frozenset(undated),
+        )
+
+
+def _is_timed(header: TraceHeader) -> bool:
+    """Whether its rows have times at which they were received."""
+    return not header.scope.get("times")
 
 
 def _spans(

@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.watchlog import job
 from tracekit.base.coverage import ALL, Scope
+from tracekit.base.kube.timestamps import format_rfc3339
 from tracekit.trace.importers.run import ImportRequest, import_files
 from tracekit.trace.reading.coverage import coverage_of
 from tracekit.trace.reading.reader import TraceReader
@@ -164,3 +165,47 @@ def test_lists_of_one_revision_are_of_one_moment(tmp_path) -> None:
         "b",
         "c",
     ]
+
+
+_EARLY, _LATE = "2026-03-01T10:00:09Z", "2026-03-01T11:00:00Z"
+
+
+def _cronjobs(rv):
+    spec = {"schedule": "*/5 * * * *", "jobTemplate": {"spec": {"template": {"spec": {}}}}}
+    meta = {"name": "load", "namespace": "a", "uid": "c", "resourceVersion": "1001",
+            "creationTimestamp": "2026-02-01T10:00:00Z"}  # fmt: skip
+    status = {"lastScheduleTime": "2026-03-01T10:00:00Z", "lastSuccessfulTime": _EARLY}
+    item = {"metadata": meta, "spec": spec, "status": status}
+    found = {"kind": "CronJobList", "apiVersion": "batch/v1", "items": [item]}
+    return json.dumps(found | {"metadata": {"resourceVersion": rv}})
+
+
+def _pods(rv, written):
+    meta = {"name": "web", "namespace": "a", "uid": "p", "resourceVersion": written,
+            "creationTimestamp": _LATE}  # fmt: skip
+    item = {"metadata": meta, "spec": {"containers": []}, "status": {"phase": "Running"}}
+    found = {"kind": "PodList", "apiVersion": "v1", "items": [item]}
+    return json.dumps(found | {"metadata": {"resourceVersion": rv}})
+
+
+@pytest.mark.parametrize(
+    ("listed", "written", "seen_until"),
+    [
+        ("1010", "1400", _EARLY),  # the pod may have come after the CronJobs were listed
+        ("1010", "900", _LATE),  # it was there by then
+        ("1600", "1400", _LATE),
+        ("", "1400", _LATE),  # of one command
+    ],
+)
+def test_a_list_without_a_time_is_as_old_as_its_revision_tells(
+    tmp_path, listed: str, written: str, seen_until: str
+) -> None:
+    folder = tmp_path / "lists"
+    folder.mkdir()
+    (folder / "cronjobs.json").write_text(_cronjobs(listed))
+    (folder / "pods.json").write_text(_pods("1500", written))
+    import_files(ImportRequest([str(folder)], tmp_path / "trace"))
+    coverage = coverage_of(TraceReader(tmp_path / "trace"))
+    found = coverage.seen_until("cronjobs", "a", coverage.end_ns)
+    assert format_rfc3339(found) == seen_until
+    assert format_rfc3339(coverage.seen_until("pods", "a", coverage.end_ns)) == _LATE
