@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
@@ -14,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.attack.answers import run
+from tests.attack.forge import honest
 from tests.attack.test_fuzz import text
 from tests.support.traces import TRACES, json_lines
 from tracekit.trace.importers.audit.entry import decode_entry
@@ -241,3 +244,34 @@ def test_names_of_our_own_are_no_part_of_a_log() -> None:
 def test_a_volume_that_no_quantity_tells_has_no_bound() -> None:
     code, out, said = run("manifests", "-A", "--storage", "9" * 5000)
     assert (code, "--keep-size" in out) == (0, False), said
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("diagnose", "TRACE", "--baseline", "FILE"),
+        ("sql", "TRACE", "-f", "FILE"),
+        ("redact", "TRACE", "-o", "OUT", "--key-file", "FILE"),
+        ("simulate", "--workload", "FILE", "-o", "OUT"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_file_without_an_end_is_not_read_to_it(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """In a checkout the baseline may be a link to /dev/zero: all memory of the machine."""
+    places = {"TRACE": tmp_path / "trace", "FILE": tmp_path / "link", "OUT": tmp_path / "out"}
+    places["FILE"].symlink_to("/dev/zero")
+    honest(places["TRACE"])
+    code, out, said = run(*(str(places.get(word, word)) for word in words))
+    assert (code, out) == (2, "")
+    assert "has more than" in said
+
+
+def test_what_a_shell_hands_over_is_read(tmp_path: Path) -> None:
+    """`-f <(…)` names a pipe."""
+    honest(tmp_path / "trace")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writing = threading.Thread(target=pipe.write_text, args=("SELECT 7 AS n",))
+    writing.start()
+    assert run("sql", str(tmp_path / "trace"), "-f", str(pipe), "-o", "csv")[:2] == (0, "n\n7\n")
+    writing.join()

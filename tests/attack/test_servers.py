@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import socket
 import ssl
+import struct
 import subprocess
 import threading
 import time
@@ -21,9 +22,10 @@ import pytest
 import yaml
 
 from tests.attack.answers import run
-from tracekit.base import bounded_http
+from tracekit.base import bounded_http, http_serving
 from tracekit.base.bounded_http import RETRY_AFTER_MAX_S, retry_after_s
 from tracekit.base.errors import UsageError
+from tracekit.base.http_serving import PageServer
 from tracekit.record.credentials.kubeconfig import Connection
 from tracekit.record.credentials.options import ConnectOptions
 from tracekit.record.failures import ConnectionFailed, RequestFailed, Throttled, TlsFailed
@@ -338,3 +340,68 @@ def test_a_url_that_is_none_is_not_quoted() -> None:
         with pytest.raises(UsageError) as refused:
             webhook.Webhook(url)
         assert "hunter2" not in str(refused.value)
+
+
+#### Servers of our own ####
+
+
+@pytest.fixture
+def pages() -> Iterator[PageServer]:
+    found = {"/metrics": lambda: (200, "text/plain", b"tracekit_rows_total 7\n")}
+    serving = PageServer(found, address="127.0.0.1", port=0, option="--metrics")
+    yield serving
+    serving.close()
+
+
+def ask(pages: PageServer, text: bytes = b"GET /metrics HTTP/1.1\r\n\r\n") -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", pages.port), timeout=10)
+    connection.sendall(text)
+    return connection
+
+
+def test_who_says_nothing_holds_no_server(pages: PageServer) -> None:
+    """184 of them had a recorder without files: "cannot be written (Too many open files)"."""
+    before = threading.active_count()
+    silent = [ask(pages, b"GET /metrics HTTP/1.1\r\nX: ") for _ in range(60)]
+    with ask(pages) as connection:
+        assert connection.recv(4096).startswith(b"HTTP/1.0 200 OK")
+    assert threading.active_count() - before < 40
+    # Those that came first were cut off for the others.
+    assert silent[0].recv(100) == b""
+    for connection in silent:
+        connection.close()
+
+
+def test_a_request_that_drips_is_cut_off(
+    pages: PageServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_serving, "_HEAD_S", 0.2)
+    with ask(pages, b"GET /met") as connection:
+        begin = time.monotonic()
+        with suppress(OSError):
+            for _ in range(50):
+                connection.sendall(b"r")
+                time.sleep(0.05)
+        assert time.monotonic() - begin < 2
+
+
+def test_who_goes_away_makes_no_traceback(
+    pages: PageServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Each was twenty lines on the recorder's stderr."""
+    for _ in range(20):
+        with ask(pages) as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    with ask(pages) as connection:
+        assert connection.recv(4096).startswith(b"HTTP/1.0 200 OK")
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("address", "port"),
+    [("127.0.0.1", 99999), ("127.0.0.1", -1), ("", 0), ("a" * 300, 0), ("1.2.3.4", 0)],
+)
+def test_an_address_that_is_none_is_a_sentence(address: str, port: int) -> None:
+    """Some were faults of tracekit's own, and an empty one was every address of the machine."""
+    with pytest.raises(UsageError, match="--metrics-port"):
+        PageServer({}, address=address, port=port, option="--metrics")

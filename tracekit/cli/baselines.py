@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -11,9 +10,13 @@ import orjson
 
 from tracekit.answers.findings.baseline import Baseline, baseline_from
 from tracekit.base.errors import UsageError
+from tracekit.base.plain_files import NoPlainFileError, read_bounded
 from tracekit.cli.messages import tell
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+
+#: A choice: a hundred thousand findings that are accepted.
+_BYTES_MAX = 32 << 20
 
 
 def baseline_option(command: _Command) -> _Command:
@@ -30,11 +33,13 @@ def baseline_option(command: _Command) -> _Command:
 def read_baseline(name: str) -> Baseline:
     """The baseline in a file."""
     try:
-        document = orjson.loads(Path(name).read_bytes())
+        document = orjson.loads(read_bounded(name, bytes_max=_BYTES_MAX))
     except OSError as error:
         raise UsageError(
             f"the baseline {name} cannot be read ({error.strerror}): name another with --baseline"
         ) from error
+    except NoPlainFileError as error:
+        raise UsageError(f"the baseline {name} {error}: name another with --baseline") from error
     except ValueError as error:
         raise UsageError(f"the baseline {name} is no JSON ({error}): write it anew") from error
     return baseline_from(document, name)

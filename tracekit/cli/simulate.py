@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from tracekit.base.errors import UsageError
+from tracekit.base.plain_files import NoPlainFileError, read_bounded
 from tracekit.cli.completion import complete_gates, complete_version
 from tracekit.cli.units import HERE
 from tracekit.model.simulate.draws import SeededDraws
@@ -112,10 +113,9 @@ def _content(name: str) -> bytes:
     if name == "-":
         return sys.stdin.buffer.read(_BYTES_MAX)
     try:
-        path = Path(name)
-        if path.is_file() and path.stat().st_size > _BYTES_MAX:
-            raise UsageError(f"{name} is too large for a workload file")
-        return path.read_bytes()
+        return read_bounded(name, bytes_max=_BYTES_MAX)
+    except NoPlainFileError as error:
+        raise UsageError(f"{name} {error}: it is too large for a workload file") from error
     except OSError as error:
         raise UsageError(f"{name} cannot be read: {error.strerror}") from error
 

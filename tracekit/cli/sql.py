@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tracekit.base.errors import UsageError
+from tracekit.base.plain_files import NoPlainFileError, read_bounded
 from tracekit.base.suggest import closest
 from tracekit.base.time_input import TimeRange, time_range
 from tracekit.cli.completion import complete_example, complete_trace
@@ -39,6 +40,8 @@ from tracekit.trace.format.model import HEADER_NAME
 if TYPE_CHECKING:
     from tracekit.api import Trace
 
+#: No query that somebody wrote comes near it.
+_SCRIPT_BYTES_MAX = 16 << 20
 #: No other view has the column `stream_pos`.
 _WITH_POSITIONS = re.compile(r"observations|stream_pos|internal", re.IGNORECASE)
 
@@ -229,7 +232,11 @@ def _only_one(query: str | None, other: str, option: str) -> str:
 
 def _script(name: str) -> str:
     try:
-        return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+        if name == "-":
+            return sys.stdin.read()
+        return read_bounded(name, bytes_max=_SCRIPT_BYTES_MAX).decode()
+    except NoPlainFileError as error:
+        raise UsageError(f"{name} {error}: name a file with a query with -f") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{name} is no text: name a file with a query with -f") from error
     except OSError as error:

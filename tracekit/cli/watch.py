@@ -125,7 +125,7 @@ def watch(
         if metrics_port is not None:
             collector = loop.collects(posts, events)
             server = serve(collector, address=metrics_address, port=metrics_port)
-            stack.callback(server.shutdown)
+            stack.callback(server.close)
         for outbox in outboxes:
             outbox.start()
             stack.callback(outbox.close)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from typing import Any
-from wsgiref.simple_server import WSGIServer
 
-from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from tracekit.base.errors import UsageError
+from tracekit.base.http_serving import PageServer
 from tracekit.watch.events import ClusterEvents
 from tracekit.watch.live import LiveJudge
 from tracekit.watch.webhook import Webhook
@@ -74,15 +74,10 @@ class WatchCollector:
             yield written
 
 
-def serve(collector: Any, *, address: str, port: int) -> WSGIServer:
-    """Serve /metrics until the server is shut down."""
+def serve(collector: Any, *, address: str, port: int) -> PageServer:
+    """Serve /metrics until the server is closed."""
     registry = CollectorRegistry()
     registry.register(collector)
     ProcessCollector(registry=registry)
-    try:
-        server, _thread = start_http_server(port, addr=address, registry=registry)
-    except (OSError, OverflowError) as error:
-        raise UsageError(
-            f"--metrics-port {port} cannot be used ({error}): choose another"
-        ) from error
-    return server
+    pages = {"/metrics": lambda: (200, CONTENT_TYPE_LATEST, generate_latest(registry))}
+    return PageServer(pages, address=address, port=port, option="--metrics")

@@ -5,17 +5,15 @@ The numbers are read from the streams' status when somebody asks; nothing is cou
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from tracekit.base.errors import UsageError
+from tracekit.base.http_serving import PageServer
 
 if TYPE_CHECKING:
     from tracekit.record.operation.recorder import Recorder
@@ -107,7 +105,7 @@ class RecorderCollector:
         yield from (failures, up, behind, last)
 
 
-class MetricsServer:
+class MetricsServer(PageServer):
     """Serves /metrics and /healthz until closed."""
 
     def __init__(self, recorder: Recorder, *, address: str, port: int) -> None:
@@ -115,40 +113,14 @@ class MetricsServer:
         registry.register(RecorderCollector(recorder))
         ProcessCollector(registry=registry)
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                if self.path == "/metrics":
-                    self._send(200, CONTENT_TYPE_LATEST, generate_latest(registry))
-                elif self.path == "/healthz":
-                    dead = recorder.dead_streams()
-                    text = "ok\n" if recorder.is_healthy() else f"dead: {', '.join(dead)}\n"
-                    code = 200 if recorder.is_healthy() else 503
-                    self._send(code, "text/plain; charset=utf-8", text.encode())
-                else:
-                    self._send(404, "text/plain", b"/metrics and /healthz are here\n")
+        def health() -> tuple[int, str, bytes]:
+            kind = "text/plain; charset=utf-8"
+            if recorder.is_healthy():
+                return 200, kind, b"ok\n"
+            return 503, kind, f"dead: {', '.join(recorder.dead_streams())}\n".encode()
 
-            def _send(self, code: int, content_type: str, body: bytes) -> None:
-                self.send_response(code)
-                self.send_header("Content-Type", content_type)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_: object) -> None:
-                """Say nothing: a scrape every few seconds is no news."""
-
-        try:
-            self._server = ThreadingHTTPServer((address, port), Handler)
-        except OSError as error:
-            raise UsageError(
-                f"Metrics cannot be served on {address}:{port} ({error.strerror}); choose another "
-                "--metrics-port."
-            ) from error
-        self._server.daemon_threads = True
-        self.port = int(self._server.server_address[1])
-        threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True).start()
-
-    def close(self) -> None:
-        """Stop serving."""
-        self._server.shutdown()
-        self._server.server_close()
+        pages = {
+            "/metrics": lambda: (200, CONTENT_TYPE_LATEST, generate_latest(registry)),
+            "/healthz": health,
+        }
+        super().__init__(pages, address=address, port=port, option="--metrics")

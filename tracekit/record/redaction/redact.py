@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tracekit.base.errors import UsageError
+from tracekit.base.plain_files import NoPlainFileError, read_bounded
 from tracekit.record.redaction.redact_strict import kept_strictly
 from tracekit.record.redaction.secrets import DIGITS, PREFIX, is_stand_in, scrubbed
 from tracekit.trace.format.model import STATE_TYPES, TraceHeader
@@ -26,6 +27,7 @@ FIELDS = ("env", "args", "annotations", "volumes", "messages")
 STRICT = "strict"
 _ALL = "all"
 _KEY_BYTES_MIN = 16
+_KEY_BYTES_MAX = 1 << 16
 #: Values shorter than this are not looked for in texts: they are in every word.
 _QUOTED_CHARS_MIN = 8
 _REMEMBERED = 1 << 16
@@ -469,7 +471,9 @@ def read_key(path: Path | None) -> bytes:
     if path is None:
         return randomness.token_bytes(32)
     try:
-        key = path.read_bytes().strip()
+        key = read_bounded(path, bytes_max=_KEY_BYTES_MAX).strip()
+    except NoPlainFileError as error:
+        raise UsageError(f"The key file {path} {error}; no key has.") from error
     except OSError as error:
         raise UsageError(
             f"The key file {path} cannot be read ({error.strerror or error}); make one with "

@@ -12,14 +12,13 @@ import hmac
 import secrets
 import threading
 from collections.abc import Callable, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from socket import AF_INET6
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
 import duckdb
 
 from tracekit.base.errors import TracekitError, UsageError
+from tracekit.base.http_serving import BoundedHandler, BoundedServer
 from tracekit.report.html.page import embedded_json, served_page
 from tracekit.report.serving.answers import Answers
 
@@ -28,8 +27,7 @@ _NAMES: Final = ("127.0.0.1", "[::1]", "localhost")
 #: A line of a request, in characters; a whole answer, in bytes.
 _PATH_CHARS: Final = 2_000
 MAX_ANSWER_BYTES: Final = 64 << 20
-#: Who says nothing for so long is cut off; so many are served at a time.
-_SILENCE_S: Final = 20
+#: So many are answered at a time.
 _AT_A_TIME: Final = 16
 _PAGES_KEPT: Final = 4
 _HEADERS: Final = {
@@ -71,8 +69,8 @@ class ReportServer:
         self._one = threading.Lock()
         self._seats = threading.BoundedSemaphore(_AT_A_TIME)
         try:
-            self._server = _Server((address, port), _handler(self))
-        except (OSError, OverflowError) as error:
+            self._server = _Server(address, port, _handler(self))
+        except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise UsageError(
                 f"port {port} cannot be served on ({reason}): choose another with --port, or leave "
@@ -171,30 +169,16 @@ def _bounded(code: int, kind: str, body: bytes) -> tuple[int, str, bytes]:
     return code, kind, body
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
+class _Server(BoundedServer):
     allow_reuse_address = False
-    request_queue_size = _AT_A_TIME
-
-    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
-        if ":" in address[0]:
-            self.address_family = AF_INET6
-        super().__init__(address, handler)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of those who went away in the middle."""
 
 
-def _handler(server: ReportServer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        timeout = _SILENCE_S
-        server_version = "tracekit"
-        sys_version = ""
-
-        def do_GET(self) -> None:
+def _handler(server: ReportServer) -> type[BoundedHandler]:
+    class Handler(BoundedHandler):
+        def do_GET(self) -> None:  # noqa: N802 - as the library calls it
             self._answer(with_body=True)
 
-        def do_HEAD(self) -> None:
+        def do_HEAD(self) -> None:  # noqa: N802 - as above
             self._answer(with_body=False)
 
         def _answer(self, *, with_body: bool) -> None:
@@ -217,8 +201,5 @@ def _handler(server: ReportServer) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             if with_body:
                 self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing: every move on the page asks."""
 
     return Handler
