@@ -344,3 +344,11 @@ def test_what_a_query_takes_has_a_bound(trace: Path, query: str, within: str, sa
     assert (code, out) == (2, "")
     assert said in error
     assert resource.getrlimit(resource.RLIMIT_DATA) == before
+
+
+@pytest.mark.parametrize("memory", ["-1", "80%", "20000TB"])
+def test_a_bound_may_be_as_large_as_one_likes(
+    trace: Path, monkeypatch: pytest.MonkeyPatch, memory: str
+) -> None:
+    monkeypatch.setenv("TRACEKIT_SQL_MEMORY", memory)
+    assert run("sql", str(trace), "SELECT 7 AS n", "-o", "csv") == (0, "n\n7\n", "")

@@ -21,7 +21,9 @@ from tracekit.sql.messages import QueryError
 
 #: A choice: as much again for the answer, twice as much for what functions make.
 _TIMES_THE_LIMIT: Final = 4
-_UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB")
+_UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
+#: More than any machine has: what `-1` comes to, too.
+_NO_BOUND: Final = 1 << 60
 _STATUS: Final = Path("/proc/self/status")
 #: An interruption meets one step of a query; the next may begin just then.
 _AGAIN_S: Final = 1.0
@@ -84,7 +86,7 @@ def _in_time(interrupt: Callable[[], None], timeout_s: float | None) -> Iterator
 def _data(most_bytes: int) -> Iterator[None]:
     """Let this process have so many bytes more than it has, where the system counts them."""
     used = _used_bytes()
-    if used is None:
+    if used is None or most_bytes >= _NO_BOUND:
         yield
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
