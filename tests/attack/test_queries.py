@@ -352,3 +352,11 @@ def test_a_bound_may_be_as_large_as_one_likes(
 ) -> None:
     monkeypatch.setenv("TRACEKIT_SQL_MEMORY", memory)
     assert run("sql", str(trace), "SELECT 7 AS n", "-o", "csv") == (0, "n\n7\n", "")
+
+
+def test_a_bound_may_be_too_small_to_begin(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was a fault of tracekit's own."""
+    monkeypatch.setenv("TRACEKIT_SQL_MEMORY", "1KB")
+    code, out, said = run("sql", str(trace), "SELECT 7 AS n", "-o", "csv")
+    assert (code, out) == (2, "")
+    assert "set TRACEKIT_SQL_MEMORY=4GiB" in said

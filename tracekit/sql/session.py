@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
@@ -54,7 +54,6 @@ from tracekit.versions.overrides import AskedRules
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
 
-T = TypeVar("T")
 #: Gives the verdicts of some traces, of each a table.
 JudgedBy = Callable[[Sequence[Source], AskedRules], list[pa.Table]]
 
@@ -142,7 +141,8 @@ class Session:
         self._handles.show(self.connection)
         if not write:
             self._restrict()
-        self._make()
+        with self._errors(""):
+            self._make()
         if not write:
             self.connection.execute("SET lock_configuration = true")
 
@@ -252,7 +252,7 @@ class Session:
         with self.bounded():
             return self._around_damage(lambda: self._fetch(statement))
 
-    def _around_damage(self, work: Callable[[], T]) -> T:
+    def _around_damage(self, work: Callable[[], Any]) -> Any:
         for _ in range(3):
             try:
                 return work()
