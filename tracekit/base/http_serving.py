@@ -157,8 +157,8 @@ class PageServer:
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise UsageError(
-                f"{option}-port {port}: nothing can be served on {address or 'no address'} "
-                f"({reason}): choose another, or another {option}-address"
+                f"nothing can be served on {address or 'no address'}, port {port} ({reason}): "
+                f"choose another {option}-port or {option}-address"
             ) from error
         self.port = int(self._server.server_address[1])
         threading.Thread(target=self._server.serve_forever, name="pages", daemon=True).start()
