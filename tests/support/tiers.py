@@ -269,7 +269,7 @@ FULL: dict[str, tuple[str, ...]] = {
         "test_another_trace_under_the_same_name_replaces_the_copy",
         "test_only_what_is_new_is_fetched",
     ),
-    "unit/check/test_turning_back.py": ("test_it_changes_no_sync_and_costs_a_fraction",),
+    "unit/check/test_turning_back.py": ("test_states_that_stand_for_others_save_attempts",),
     "unit/cli/test_config.py": ("test_jobs_by_label_and_in_order",),
     "unit/cli/test_imports.py": ("test_a_quick_question_runs_none_of_what_takes_long",),
     "unit/cli/test_looks.py": ("test_a_file_is_as_of_when_it_was_written",),

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 from tests.support.traces import import_log
-from tracekit.check.replay.backtracking import Backtracking, DeadEnd, Trail
+from tracekit.check.replay.backtracking import Choice, Trail
 from tracekit.check.replay.cuts import Effort
-from tracekit.check.replay.dead_ends import memory_class
+from tracekit.check.replay.dominance import memory_class
 from tracekit.check.replay.feed import COLUMNS, histories
 from tracekit.check.replay.key_facts import KeyEvidence
 from tracekit.check.replay.recall import MemoryAsked
@@ -30,26 +31,26 @@ RECORD, JOB = "released-by-another-in-a-sync", "c0068-mixed"
 
 
 class Watched(KeyWalker):
-    """Keeps the dead ends that it came to."""
+    """Keeps how many attempts each way back cost, and how many it might have."""
 
     def __init__(self, facts: KeyEvidence) -> None:
         super().__init__(facts, dict)
-        self.ends: list[DeadEnd[State, Entry]] = []
+        self.cost: list[tuple[bool, int, int]] = []
 
     def past(
-        self, trail: Trail[State, Entry], end: DeadEnd[State, Entry], allowed: int
+        self, trail: Trail[State, Entry], way: Sequence[Choice[State]], most: int
     ) -> State | None:
-        self.ends.append(end)
-        return super().past(trail, end, allowed)
+        before = self.attempts_made()
+        found = super().past(trail, way, most)
+        self.cost.append((found is not None, self.attempts_made() - before, most))
+        return found
 
 
-class WithoutLookAhead(KeyWalker):
-    """Turns back without looking ahead."""
+class OneByOne(KeyWalker):
+    """No state stands for another one."""
 
-    def past(
-        self, trail: Trail[State, Entry], end: DeadEnd[State, Entry], allowed: int
-    ) -> State | None:
-        return Backtracking.past(self, trail, end, allowed)
+    def class_of(self, state: State) -> Hashable:
+        return state.identity
 
 
 @pytest.fixture(scope="module")
@@ -67,16 +68,22 @@ def syncs_of(walker: KeyWalker) -> list[tuple[int, int, bool]]:
     return [(s.writes[0].index, s.pod_cut, bool(s.problems)) for s in found.syncs]
 
 
-def test_that_nothing_leads_past_a_dead_end_is_known_of_every_effort(facts: KeyEvidence) -> None:
+def test_that_nothing_leads_past_a_dead_end_is_known_before_attempts_are_used_up(
+    facts: KeyEvidence,
+) -> None:
     walker = Watched(facts)
     walker.run()
-    assert [end.closed for end in walker.ends] == [set(Effort)]
+    [(found, cost, most)] = walker.cost
+    assert not found
+    assert cost < most
 
 
-def test_it_changes_no_sync_and_costs_a_fraction(facts: KeyEvidence) -> None:
-    looking, blind = KeyWalker(facts, dict), WithoutLookAhead(facts, dict)
-    assert syncs_of(looking) == syncs_of(blind)
-    assert looking.search.attempts * 2 < blind.search.attempts
+def test_states_that_stand_for_others_save_attempts(
+    facts: KeyEvidence,
+) -> None:
+    by_class, one_by_one = KeyWalker(facts, dict), OneByOne(facts, dict)
+    assert syncs_of(by_class) == syncs_of(one_by_one)
+    assert by_class.search.attempts * 3 < one_by_one.search.attempts * 2
 
 
 def test_states_that_differ_in_the_age_of_their_caches_are_of_one_class(

@@ -6,8 +6,7 @@ what of the record it leaves out, fails the attempt.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from operator import attrgetter
 
 from msgspec.structs import replace
@@ -44,9 +43,6 @@ PODS_VISITED = 300_000
 #: And where the record as a whole contradicts the rules, of a Job outside the sample. A choice,
 #: which `--search-all` lifts: with less, more that older caches explain is left unknowable.
 ATTEMPTS_UNSEARCHED = 32
-#: To look up so many that are known counts as much as to make one. A choice: the bound on looks
-#: ahead hangs on it, and by that what is found before a search gives up.
-RECALLED_PER_ATTEMPT = 8
 #: A status that is put over whatever the server holds (up to 1.22) fits each revision of the Job
 #: that a cache can have held by then, later only one: so many times as much of each, at most.
 CACHES_MAX = 16
@@ -63,31 +59,8 @@ class Attempts(CacheCuts):
         super().__init__(facts)
         self.attempts = 0
         self.recall = Recall(MemoryAsked(facts.history, facts.rules))
-        #: Whether all caches are asked, the unlikely ones too, where likely ones explain a write.
-        self.exhaustive = False
-        #: How many attempts such questions cost (`dead_ends`). They use up nobody's share.
-        self.ahead = 0
         self._times = 1  # as much as dead ends have asked for
         self._budget = ATTEMPTS + ATTEMPTS_PER_WRITE * len(self.history.writes)
-
-    @property
-    def on_the_way(self) -> int:
-        """How many attempts the walk asked for, those that were known already among them."""
-        return self.attempts - self.ahead + self.recall.hits
-
-    @contextmanager
-    def looking_ahead(self) -> Iterator[Callable[[], int]]:
-        """Ask all caches; gives how many attempts that has cost so far."""
-        attempts, hits = self.attempts, self.recall.hits
-        self.exhaustive = True
-        try:
-            yield (
-                lambda: self.attempts - attempts + (self.recall.hits - hits) // RECALLED_PER_ATTEMPT
-            )
-        finally:
-            self.exhaustive = False
-            self.ahead += self.attempts - attempts
-            self.recall.hits = hits
 
     def attempt(
         self, state: State, cut: Cut, now_ns: int, assume: Assumptions

@@ -1,16 +1,20 @@
-"""Depth-first search through the syncs of a key: turning back from dead ends, within a bound.
+"""Search through the syncs of a key: turning back from dead ends by price, within a bound.
 
 What a sync can have seen is a choice; a later write may show that an earlier choice was wrong. From
-a dead end the search goes back to the choices before it, first with little effort and then, nearer
-to the dead end, with more. A state from which a dead end was reached once is not entered again. The
-bound is counted in attempts, not in time, so that runs agree.
+a dead end all states on the way there are gone on from once more, and those that they lead to. One
+queue holds them: those first whose way takes the least that is rare, and of these the nearest to
+the dead end. What another state stands for is not gone on from. The bound is counted in attempts,
+not in time, so that runs agree.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from heapq import heappop, heappush
+from itertools import count
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 
 class SearchState(Protocol):
@@ -40,12 +44,10 @@ def next_open(index: int, done: frozenset[int]) -> tuple[int, frozenset[int]]:
     return index, frozenset([position for position in done if position > index])
 
 
-@dataclass(slots=True)
-class Choice(Generic[S, E]):
-    """A state, and the explanations of its next write that have not been tried."""
+class Choice(NamedTuple, Generic[S]):
+    """A state whose next write may be explained otherwise."""
 
     state: S
-    options: Iterator[E]
     length: int  # of the trail before it
 
 
@@ -54,40 +56,72 @@ class Trail(Generic[S, E]):
     """The way so far, and the choices on it that can still be made otherwise."""
 
     entries: list[E] = field(default_factory=list)
-    choices: list[Choice[S, E]] = field(default_factory=list)
+    choices: list[Choice[S]] = field(default_factory=list)
     #: Those that the last dead end without a way past it had.
-    left: list[Choice[S, E]] = field(default_factory=list)
-
-    def choose(self, choice: Choice[S, E]) -> E | None:
-        """Take the next option of a choice; None if there is none left."""
-        found = next(choice.options, None)
-        if found is not None:
-            del self.entries[choice.length :]
-            self.entries.append(found)
-        return found
-
-    def keep(self, before: Sequence[Choice[S, E]], length: int) -> None:
-        """Go on with the choices before a place, too: the next dead end may ask for these."""
-        self.choices[:0] = [choice for choice in before if choice.length < length]
+    left: list[Choice[S]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class DeadEnd(Generic[S, E]):
-    """A state whose next write nothing explains, and the way that led there."""
+class _Open(Generic[S, E]):
+    """A state to go on from: the way there, what that costs, and what has not been tried yet."""
 
     state: S
-    entries: list[E]
-    on_the_way: list[tuple[S, int]]  # each with how many entries came before it; itself last
-    #: Efforts of which it is known that nothing leads past it with them.
-    closed: set[int] = field(default_factory=set)
+    length: int  # of the trail before it
+    efforts: Sequence[int]  # to go on with, one after the other
+    before: _Open[S, E] | None = None
+    entries: Sequence[E] = ()  # since the state before
+    rarest: int = 0  # the rarest effort on the way
+    number: int = 0  # of the effort that it is gone on with
+    options: Iterator[E] | None = None
 
-    def near(self, reach: int) -> list[tuple[S, int]]:
-        """It, and so many states before it."""
-        return self.on_the_way[-1 - reach :]
+    @property
+    def effort(self) -> int:
+        """What it is gone on with."""
+        return self.efforts[self.number]
 
-    def choices(self, reach: int, options: Callable[[S], Iterator[E]]) -> list[Choice[S, E]]:
-        """All that can be made otherwise, from as far back."""
-        return [Choice(state, options(state), length) for state, length in self.near(reach)]
+    @property
+    def price(self) -> int:
+        """What a way through it costs: as much as the rarest effort that it takes."""
+        return max(self.rarest, self.effort)
+
+    def followed_by(self, state: S, entries: Sequence[E], efforts: Sequence[int]) -> _Open[S, E]:
+        """The state that these entries lead to from here."""
+        length = self.length + len(entries)
+        return _Open(state, length, efforts, self, entries, self.price)
+
+    def option(self, options: Callable[[S, int], Iterator[E]]) -> E | None:
+        """What has not been tried yet; None where nothing is left of this effort."""
+        if self.options is None:
+            self.options = options(self.state, self.effort)
+        return next(self.options, None)
+
+    def way(self) -> list[_Open[S, E]]:
+        """The states that led here, itself last."""
+        found, state = [self], self.before
+        while state is not None:
+            found.append(state)
+            state = state.before
+        return found[::-1]
+
+
+class _Ahead(Generic[S, E]):
+    """The states to go on from: the cheapest first, and of these the one that is farthest."""
+
+    def __init__(self) -> None:
+        self._queue: list[tuple[int, int, int, _Open[S, E]]] = []
+        self._order = count()
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self._queue)
+
+    def add(self, node: _Open[S, E]) -> None:
+        """Add a state."""
+        heappush(self._queue, (node.price, -node.state.index, next(self._order), node))
+
+    def cheapest(self) -> _Open[S, E]:
+        """Take the one to go on from."""
+        return heappop(self._queue)[-1]
 
 
 class Backtracking(Generic[S, E]):
@@ -127,6 +161,24 @@ class Backtracking(Generic[S, E]):
         """How many more turning back from one write may cost."""
         raise NotImplementedError
 
+    def class_of(self, state: S) -> Hashable:
+        """What two states must have in common for one to stand for the other."""
+        return state.identity
+
+    def stands_for(self, one: S, other: S) -> bool:
+        """Whether a state leads wherever another one of its class does."""
+        del one, other
+        return True
+
+    def heuristics(self, trail: Trail[S, E], dead: S) -> Sequence[Choice[S]]:
+        """States to begin at by heuristic: the dead end itself says what lacks."""
+        del trail, dead
+        return ()
+
+    def by_heuristic(self, state: S, effort: int) -> Iterator[E]:
+        """What may become of the next write, first what leads to what was missing."""
+        return self.options(state, effort)
+
     def learned(self) -> bool:
         """Ask, once, whether others made some of the writes: then the walk begins anew."""
         if self._find_foreign is None:
@@ -139,141 +191,93 @@ class Backtracking(Generic[S, E]):
     def step(self, trail: Trail[S, E], state: S) -> S | None:
         """The state after the next write's explanation; None if it has none."""
         least = self.efforts[0]
-        choice = Choice(state, self.options(state, least), len(trail.entries))
-        found = trail.choose(choice)
+        found = next(self.options(state, least), None)
         if found is None:
             return self._turn_back(trail, state)
-        trail.choices.append(choice)
+        trail.choices.append(Choice(state, len(trail.entries)))
         del trail.choices[: -self.reach[least]]
+        trail.entries.append(found)
         return self.after(found, state, trail.entries)
 
-    def doubted(self, trail: Trail[S, E]) -> Choice[S, E] | None:
-        """The choice that is the likeliest to have been wrong before a dead end, if one stands out.
-
-        It is made otherwise before all others.
-        """
-        del trail
-        return None
-
-    def otherwise(self, state: S, effort: int) -> Iterator[E]:
-        """What may become of the next write instead of what was doubted."""
-        return self.options(state, effort)
-
-    def heuristics(self, trail: Trail[S, E], dead: S) -> Sequence[Choice[S, E]]:
-        """Choices to begin at with the options of a heuristic: the dead end says what lacks."""
-        del trail, dead
-        return ()
-
-    def by_heuristic(self, state: S) -> Iterator[E]:
-        """What may become of the next write, first what leads to what was missing."""
-        return self.options(state, self.efforts[0])
-
-    def _by_a_heuristic(self, trail: Trail[S, E], dead: S) -> S | None:
-        """Past the dead end by what it tells itself; the trail is left where that went."""
-        entries, before = trail.entries, trail.choices
-        for choice in self.heuristics(trail, dead):
-            trail.entries, trail.choices = list(entries), [choice]
-            allowed = self.attempts_made() + self.allowance(dead) // 2
-            found = self._descend(trail, self.by_heuristic, dead.index, allowed)
-            if found is not None:
-                trail.keep(before, choice.length)
-                return found
-        trail.entries = entries
-        return None
-
     def _turn_back(self, trail: Trail[S, E], dead: S) -> S | None:
-        """From a dead end to another way past it; None, with the trail as it was, if none is.
+        """From a dead end to another way past it; None, with the entries as they were, if none is.
 
         Its choices are then `left`, for a walk that finds the write to be nobody's.
         """
-        entries, before = list(trail.entries), trail.choices
-        states = [(choice.state, choice.length) for choice in trail.choices]
-        doubted = self.doubted(trail)
-        guessed = self._by_a_heuristic(trail, dead)
-        if guessed is not None:
-            return guessed
-        allowed = self.attempts_made() + self.allowance(dead)
-        if doubted is not None:
-            for effort in self.efforts:
-                trail.entries = list(entries)
-                options = self.otherwise(doubted.state, effort)
-                trail.choices = [Choice(doubted.state, options, doubted.length)]
-                half = (allowed + self.attempts_made()) // 2
-                found = self._descend(trail, self._options(effort), dead.index, half)
-                if found is not None:
-                    trail.keep(before, doubted.length)
-                    return found
-        trail.choices = before
-        end = DeadEnd(dead, entries, [*states, (dead, len(entries))])
-        found = self.past(trail, end, allowed - self.attempts_made())
-        if found is not None:
-            return found
-        trail.entries, trail.choices = entries, []
-        trail.left = [Choice(state, iter(()), length) for state, length in states]
-        return None
-
-    def past(self, trail: Trail[S, E], end: DeadEnd[S, E], allowed: int) -> S | None:
-        """From the choices before a dead end past it, with one effort after the other."""
-        before = trail.choices
-        # None may use up what the others need: the first goes on with what they left.
-        shares = [(effort, number + 1) for number, effort in enumerate(self.efforts)]
-        began = self.attempts_made()
-        for effort, share in [*shares, (self.efforts[0], len(shares))]:
-            if effort in end.closed:
-                continue
-            limit = began + allowed * share // len(shares)
-            found = self.from_choices(trail, end, effort, limit)
+        for choice in self.heuristics(trail, dead):
+            most = self.allowance(dead) // 2
+            found = self._cheapest(
+                trail, [choice], dead.index, most, self.efforts[:1], self.by_heuristic
+            )
             if found is not None:
-                trail.keep(before, end.near(self.reach[effort])[0][1])
                 return found
-            if self.learned():
-                break
-        return None
-
-    def from_choices(
-        self,
-        trail: Trail[S, E],
-        end: DeadEnd[S, E],
-        effort: int,
-        limit: int,
-        leads: Callable[[S], bool] | None = None,
-    ) -> S | None:
-        """Past a dead end with one effort; if nothing is left to be tried, that is noted."""
-        options = self._options(effort)
-        trail.entries = list(end.entries)
-        trail.choices = end.choices(self.reach[effort], options)
-        found = self._descend(trail, options, end.state.index, limit, leads)
-        if found is None and not trail.choices:
-            end.closed.add(effort)
+        way = [*trail.choices, Choice(dead, len(trail.entries))]
+        found = self.past(trail, way, self.allowance(dead))
+        if found is None:
+            self.learned()
+            trail.left, trail.choices = way, []
         return found
 
-    def _options(self, effort: int) -> Callable[[S], Iterator[E]]:
-        return lambda state: self.options(state, effort)
+    def past(self, trail: Trail[S, E], way: Sequence[Choice[S]], most: int) -> S | None:
+        """From the choices before a dead end, the last of these, past it."""
+        return self._cheapest(trail, way, way[-1].state.index, most, self.efforts, self.options)
 
-    def _descend(
+    def _cheapest(
         self,
         trail: Trail[S, E],
-        options: Callable[[S], Iterator[E]],
+        starts: Sequence[Choice[S]],
         goal: int,
-        allowed: int,
-        leads: Callable[[S], bool] | None = None,
+        most: int,
+        efforts: Sequence[int],
+        options: Callable[[S, int], Iterator[E]],
     ) -> S | None:
-        """Depth first, until the write at `goal` is explained; at most `allowed` attempts.
+        """The state after the cheapest way past the dead end.
 
-        Where it is known which states lead there, the others are not gone on from.
+        Each effort may use up its share of the attempts, and what those before it left.
         """
-        entered: set[object] = set()
-        shut = {id(c) for c in trail.choices if leads is not None and not leads(c.state)}
-        while trail.choices and self.attempts_made() < allowed:
-            choice = trail.choices[-1]
-            found = trail.choose(choice) if id(choice) not in shut else None
-            if found is None:
-                trail.choices.pop()
+        began = self.attempts_made()
+        met: defaultdict[Hashable, list[S]] = defaultdict(list)
+        ahead = _Ahead[S, E]()
+        for back, (state, length) in enumerate(reversed(starts)):
+            # What is rare is near: farther back nothing is asked for it.
+            near = [effort for effort in efforts if back <= self.reach[effort]]
+            if near:
+                met[self.class_of(state)].append(state)
+                ahead.add(_Open(state, length, near))
+        while ahead and (made := self.attempts_made() - began) < most:
+            node = ahead.cheapest()
+            if node.effort > efforts[0] and self.learned():
+                return None
+            share = 1 + efforts.index(node.price)
+            option = node.option(options) if made < most * share // len(efforts) else None
+            if option is None:
+                node.number, node.options = node.number + 1, None
+            if node.number < len(node.efforts):
+                ahead.add(node)
+            if option is None:
                 continue
-            state = self.after(found, choice.state, trail.entries)
+            entries = [option]
+            state = self.after(option, node.state, entries)
             if state.index > goal:
+                _go(trail, node, entries)
                 return state
-            if state.identity not in entered and (leads is None or leads(state)):
-                entered.add(state.identity)
-                trail.choices.append(Choice(state, options(state), len(trail.entries)))
+            # What was met before stays, though this one may stand for it: it is the likelier way.
+            known = met[self.class_of(state)]
+            if not any(self.stands_for(other, state) for other in known):
+                known.append(state)
+                ahead.add(node.followed_by(state, entries, efforts))
         return None
+
+
+def _go(trail: Trail[S, E], last: _Open[S, E], entries: Sequence[E]) -> None:
+    """Have the trail lead along a way, and by these entries from its end.
+
+    The next dead end may ask for the choices before it, too.
+    """
+    way = last.way()
+    del trail.entries[way[0].length :]
+    for node in way:
+        trail.entries += node.entries
+    trail.entries += entries
+    before = [choice for choice in trail.choices if choice.length < way[0].length]
+    trail.choices = [*before, *(Choice(node.state, node.length) for node in way)]

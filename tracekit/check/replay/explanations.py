@@ -54,7 +54,7 @@ class CutSearch(Attempts):
                 found = self.at_its_time(state, cut, _NOTHING)
                 if found is not None:
                     yield found
-        if effort >= Effort.SILENT and not self.exhaustive:
+        if effort >= Effort.SILENT:
             for silent in self.silent_states(state):
                 yield from self._plainly(silent, effort)
 
@@ -170,7 +170,7 @@ class CutSearch(Attempts):
                     # The status that follows says nothing of a sync that met a conflict.
                     explained = explained or any(write.job is not None for write in found.writes)
                     yield found
-            if explained and effort < Effort.HANDLERS and not self.exhaustive:
+            if explained and effort < Effort.HANDLERS:
                 return
 
     def _with_guesses(

@@ -6,17 +6,16 @@ from one sync to the next. A cut explains a write when the ported controller, wi
 the earlier syncs left it, does exactly what was observed: the same creations, deletions and
 patches, and the same status, down to the field.
 
-Where a write finds no explanation, the search turns back: first to other cuts of the syncs before
-it, then to handlers behind their cache, then to syncs between the writes that left none (`silent`).
-A state from which a dead end was reached once is never entered again, and none of which it is known
-that it leads to one (`dead_ends`). What none of this explains is
-a divergence; the nearest attempt is then taken as what happened, so that one lie is told once.
+Where a write finds no explanation, the search turns back by price (`backtracking`): to other cuts
+of the syncs before it, to handlers behind their cache, to syncs between the writes that left none
+(`silent`), to informers far behind. A state that another one stands for is not gone on from
+(`dominance`). What none of this explains is a divergence; the nearest attempt is then taken as what
+happened, so that one lie is told once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from msgspec.structs import replace
@@ -27,10 +26,10 @@ from tracekit.check.replay.attempts import (
     ATTEMPTS_UNSEARCHED,
     Exhausted,
 )
-from tracekit.check.replay.backtracking import Backtracking, Choice, DeadEnd, Trail, next_open
+from tracekit.check.replay.backtracking import Backtracking, Choice, Trail, next_open
 from tracekit.check.replay.cuts import Effort
-from tracekit.check.replay.dead_ends import Leads, look_ahead, memory_class
-from tracekit.check.replay.explanations import SILENT_ROW, CutSearch
+from tracekit.check.replay.dominance import memory_class, stands_for
+from tracekit.check.replay.explanations import CutSearch
 from tracekit.check.replay.history import Revision, Write, WriteKind
 from tracekit.check.replay.interruptions import restarts_before
 from tracekit.check.replay.key_facts import KeyEvidence
@@ -65,11 +64,6 @@ REACH_AT: dict[int, int] = {
 HUNCH_REACH = (2, 4, 8, 16)
 #: So many earlier syncs are asked for one before them that forgot the retries.
 FORGOT_REACH = 8
-#: One attempt of so many may go to looks ahead from a dead end, and as many go to what is near
-#: before that. Choices: they share out a dead end's bound, and with other ones a search that comes
-#: to it may have found more, or less.
-LOOKS_AHEAD = 8
-NEAR = 8
 #: So far back is a deletion looked for that no Event could tell.
 UNTOLD_REACH = 8
 
@@ -102,8 +96,6 @@ class KeyWalker(Backtracking[State, Entry]):
         self._few_reported = facts.run_context.few_reported(*where)
         #: How many dead ends of this walk stand as divergences.
         self._contradicted = 0
-        #: How many attempts may still go to looks ahead from the dead end that the walk is at.
-        self._looks_ahead = 0
 
     def run(self) -> KeyReplay:
         """Explain every write of the key."""
@@ -151,8 +143,8 @@ class KeyWalker(Backtracking[State, Entry]):
     # What turning back asks.
 
     def attempts_made(self) -> int:
-        """How many attempts the key has cost, but for those of looks ahead."""
-        return self.search.on_the_way
+        """How many attempts the key has asked for, those that were known already among them."""
+        return self.search.attempts + self.search.recall.hits
 
     def allowance(self, dead: State) -> int:
         """How many more turning back from one write may cost.
@@ -168,54 +160,19 @@ class KeyWalker(Backtracking[State, Entry]):
         return max(min(ATTEMPTS_AT_LEAST, allowed), allowed >> max(0, self._contradicted - 1))
 
     def past(
-        self, trail: Trail[State, Entry], end: DeadEnd[State, Entry], allowed: int
+        self, trail: Trail[State, Entry], way: Sequence[Choice[State]], most: int
     ) -> State | None:
-        """Past a dead end from the choices before it; on the way no attempt is made twice.
-
-        Where syncs ask how often the key was retried, each count is a class of its own: these are
-        too many to look through.
-        """
-        if self._not_searched is not None or self.search.recall.asked.retries:
-            return super().past(trail, end, allowed)
-        self._looks_ahead = allowed // LOOKS_AHEAD
+        """From the choices before a dead end past it; on the way no attempt is made twice."""
         with self.search.recall.turning_back():
-            # What is near is asked for twice.
-            return super().past(trail, end, allowed + allowed // NEAR)
+            return super().past(trail, way, most)
 
-    def from_choices(
-        self,
-        trail: Trail[State, Entry],
-        end: DeadEnd[State, Entry],
-        effort: int,
-        limit: int,
-        leads: Callable[[State], bool] | None = None,
-    ) -> State | None:
-        """First what is near; then it is asked which states lead on at all."""
-        made = self.attempts_made()
-        if self._looks_ahead > 0:
-            near = made + (limit - made) // NEAR
-            found = super().from_choices(trail, end, effort, near)
-            if found is not None or effort in end.closed:
-                return found
-            leads = self._leading([state for state, _ in end.near(self.reach[effort])], effort)
-            limit += self.attempts_made() - made
-        return super().from_choices(trail, end, effort, limit, leads)
+    def class_of(self, state: State) -> Hashable:
+        """All by which syncs can tell two states apart, but for how old their caches may be."""
+        return memory_class(self.facts, self.search.recall.asked, state)
 
-    def _leading(self, states: Sequence[State], effort: int) -> Leads | None:
-        """Which states may lead past a dead end, the last of these: all caches are asked."""
-        search, left = self.search, self._looks_ahead
-        class_of = partial(memory_class, self.facts, search.recall.asked)
-
-        def following(state: State) -> Iterator[State]:
-            for found in self.options(state, effort):
-                yield self.after(found, state, [])
-            if effort >= Effort.SILENT and len(state.silent) < SILENT_ROW:
-                yield from search.silently(state)
-
-        with search.looking_ahead() as cost:
-            leads = look_ahead(states, following, class_of, lambda: cost() < left)
-            self._looks_ahead -= cost()
-        return leads
+    def stands_for(self, one: State, other: State) -> bool:
+        """Whether a state admits all syncs that another one of its memory class does."""
+        return stands_for(one, other)
 
     # What may become of a write.
 
@@ -273,7 +230,8 @@ class KeyWalker(Backtracking[State, Entry]):
             for write in among
         )
 
-    def doubted(self, trail: Trail[State, Entry]) -> Choice[State, Entry] | None:
+    @staticmethod
+    def _doubted(trail: Trail[State, Entry]) -> Choice[State] | None:
         """The first of the last deletions in a row that nothing but exclusion says are others'."""
         first = None
         for choice in reversed(trail.choices):
@@ -283,20 +241,20 @@ class KeyWalker(Backtracking[State, Entry]):
             first = choice
         return first
 
-    def heuristics(self, trail: Trail[State, Entry], dead: State) -> list[Choice[State, Entry]]:
+    def heuristics(self, trail: Trail[State, Entry], dead: State) -> list[Choice[State]]:
         """Where earlier syncs had seen an older Job, or counted more retries or fewer."""
         syncs = [
             (choice, found)
             for choice in trail.choices
             if isinstance(found := trail.entries[choice.length], Explanation)
         ]
-        begun: list[tuple[Choice[State, Entry], Heuristic]] = []
+        begun: list[tuple[Choice[State], Heuristic]] = []
         ended = self._ended_with(self.history.writes[dead.index])
         # The nearest first: a sync without a write is supposed as late as can be.
-        last = Choice(dead, self.options(dead, Effort.CUTS), len(trail.entries))
+        last = Choice(dead, len(trail.entries))
         if ended is not None and self.search.ended_by_retries(ended):
             # What deletes pods without an Event, when these were spent, may be the same sync.
-            unreported = self.doubted(trail)
+            unreported = self._doubted(trail)
             ends = [last]
             if unreported is not None and self._events_spent(unreported.state):
                 ends.insert(0, unreported)
@@ -317,23 +275,21 @@ class KeyWalker(Backtracking[State, Entry]):
             begun += [(choice, heuristic) for choice in islice(newer, 1)]
         return self._begin(begun)
 
-    def _begin(
-        self, begun: Sequence[tuple[Choice[State, Entry], Heuristic]]
-    ) -> list[Choice[State, Entry]]:
-        states = [
-            (replace(choice.state, heuristic=heuristic), choice.length)
+    @staticmethod
+    def _begin(begun: Sequence[tuple[Choice[State], Heuristic]]) -> list[Choice[State]]:
+        return [
+            Choice(replace(choice.state, heuristic=heuristic), choice.length)
             for choice, heuristic in begun
         ]
-        return [Choice(state, self.by_heuristic(state), length) for state, length in states]
 
     @staticmethod
     def _counting_to(
-        end: Choice[State, Entry],
+        end: Choice[State],
         ended: Revision[JobView],
-        syncs: Sequence[tuple[Choice[State, Entry], Explanation]],
+        syncs: Sequence[tuple[Choice[State], Explanation]],
         *,
         own: bool,
-    ) -> Iterator[tuple[Choice[State, Entry], Heuristic]]:
+    ) -> Iterator[tuple[Choice[State], Heuristic]]:
         """Where the syncs before an end may have counted the retries that led to it."""
         heuristic = Heuristic(end.state.index, retries=ended.view.spec.backoff_limit, own=own)
         before = [choice for choice, _ in syncs if choice.length < end.length]
@@ -342,7 +298,7 @@ class KeyWalker(Backtracking[State, Entry]):
 
     def _unreported_end(
         self, trail: Trail[State, Entry]
-    ) -> tuple[Choice[State, Entry], Revision[JobView]] | None:
+    ) -> tuple[Choice[State], Revision[JobView]] | None:
         """The last deletion put down to others that the sync may have made that ended the Job.
 
         For its retries, and when no Event could tell of it any more.
@@ -375,7 +331,7 @@ class KeyWalker(Backtracking[State, Entry]):
         later = self.history.writes[write.index :]
         return next((w.job for w in later if w.kind is not WriteKind.POD_DELETE), None)
 
-    def by_heuristic(self, state: State) -> Iterator[Entry]:
+    def by_heuristic(self, state: State, effort: int) -> Iterator[Entry]:
         """The ways on an old Job; or those that count retries, also in a sync that failed again."""
         heuristic = state.heuristic
         assert heuristic is not None  # noqa: S101 - `heuristics` gave it one
@@ -385,10 +341,10 @@ class KeyWalker(Backtracking[State, Entry]):
         if heuristic.forgot_at is not None:
             forgotten = state.index == heuristic.forgot_at
             for start in self.search.forgotten(state) if forgotten else (state,):
-                yield from self.options(start, Effort.CUTS)
+                yield from self.options(start, effort)
             return
-        for effort in (Effort.CUTS, Effort.HANDLERS):
-            found = self._counting(state, heuristic, effort)
+        for more in (Effort.CUTS, Effort.HANDLERS):
+            found = self._counting(state, heuristic, more)
             if found:
                 break
         yield from _outermost(sorted(found, key=lambda entry: self._miscounted(entry, heuristic)))
@@ -426,10 +382,6 @@ class KeyWalker(Backtracking[State, Entry]):
         counts = self.facts.status_writes(entry.writes[-1].index + 1, heuristic.until)
         missing = heuristic.retries - counts - counted
         return (0, missing) if missing >= 0 else (1, -missing)
-
-    def otherwise(self, state: State, effort: int) -> Iterator[Entry]:
-        """The deletion as the controller's own."""
-        return self.search.explanations(state, Effort(effort))
 
     def _unseen(self, write: Write) -> WriteWithoutSync:
         reason, why = self.facts.why_uncertain(write)
