@@ -489,6 +489,16 @@ def test_what_a_narrow_trace_has_is_told_without_its_texts(real, tmp_path) -> No
                 }
             )
         ),
+        tuple(
+            sorted(
+                {
+                    (r["namespace"], r["name"])
+                    for r in rows
+                    if r["name"] and not r["job"] and r["stream"] == "pods"
+                }
+            )
+        ),
     )
     assert wanted.cronjobs
+    assert wanted.others
     assert objects_of(TraceReader(narrow)) == objects_of(TraceReader(real)) == wanted
