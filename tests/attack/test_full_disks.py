@@ -51,6 +51,22 @@ def test_a_trace_is_there_whole_or_not_at_all(words: tuple[str, ...], tmp_path: 
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
+@pytest.mark.parametrize("words", VERBS, ids=lambda words: words[0])
+def test_a_link_that_leads_nowhere_is_there(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was told after the work, as a disk on which to make room."""
+    monkeypatch.chdir(tmp_path)
+    honest(tmp_path / "trace", rows=20)
+    (tmp_path / "load.json").write_text(json.dumps(LOAD))
+    (tmp_path / "out").symlink_to("nowhere/at/all")
+    status, printed, said = run(*words)
+    assert (status, printed) == (2, "")
+    last = said.splitlines()[-1]
+    assert last.startswith("tracekit: out exists")
+    assert "choose another name" in last
+
+
 def test_what_cannot_be_compacted_stays_as_it_was(tmp_path: Path) -> None:
     """What was written by then stayed behind, on a disk that was full of it."""
     trace = honest(tmp_path / "trace", rows=400)

@@ -419,7 +419,7 @@ def test_refusals(tmp_path: Path, capsys) -> None:
     assert run("redact", str(trace)) == 2
     assert "Name the redacted copy with -o" in capsys.readouterr().err
     assert run("redact", str(trace), "-o", str(trace)) == 2
-    assert "exists; choose another name" in capsys.readouterr().err
+    assert "exists: choose another name" in capsys.readouterr().err
     assert run("redact", str(tmp_path / "none"), "-o", str(tmp_path / "o")) == 2
     assert run("redact", str(trace), "-o", str(tmp_path / "o"), "--fields", "labels") == 2
 

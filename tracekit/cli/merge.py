@@ -13,7 +13,7 @@ from tracekit.cli.units import HERE_AS_PATH
 from tracekit.report.table import counted
 from tracekit.trace.importers.merge import Merged, merge, merged_header
 from tracekit.trace.reading.reader import TraceReader
-from tracekit.trace.writing.placing import placed
+from tracekit.trace.writing.placing import check_absent, placed
 from tracekit.trace.writing.writer import TraceWriter
 
 _FEWEST = 2
@@ -34,8 +34,7 @@ def merge_command(*, traces: tuple[str, ...], output: Path) -> int:
     """
     if len(traces) < _FEWEST:
         raise UsageError("merge takes two traces or more: name what each recorder wrote")
-    if output.exists():
-        raise UsageError(f"{output} exists; choose another name for the merged trace.")
+    check_absent(output, "merged trace")
     readers = [TraceReader(trace) for trace in traces]
     header = merged_header(readers, traces)
     with (

@@ -24,7 +24,7 @@ from tracekit.record.redaction.redact import Redactor, parse_fields, read_key
 from tracekit.report.table import counted
 from tracekit.trace.reading.objects import objects_of
 from tracekit.trace.reading.reader import TraceReader
-from tracekit.trace.writing.placing import placed
+from tracekit.trace.writing.placing import check_absent, placed
 from tracekit.versions.era import Era
 
 
@@ -83,8 +83,7 @@ def minimise_command(
     comes up: the end of the record, Jobs, pods, Events, revisions. The same trace gives the same
     bytes, with --redact if --key-file is given.
     """
-    if output.exists():
-        raise UsageError(f"{output} exists; choose another name for the smaller trace.")
+    check_absent(output, "smaller trace")
     if key_file is not None and redact is None:
         raise UsageError("--key-file is the key of --redact; give --redact too.")
     redactor = None

@@ -22,7 +22,7 @@ from tracekit.trace.format.header import header_document
 from tracekit.trace.format.model import STATE_TYPES, Call, Origin, RowType
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.writing.copying import BATCH_ROWS, call_of, gap_of, origin_of, rows_of
-from tracekit.trace.writing.placing import placed
+from tracekit.trace.writing.placing import check_absent, placed
 from tracekit.trace.writing.writer import TraceWriter
 
 _SHOWN_EXAMPLES = 3
@@ -62,8 +62,7 @@ def redact(
         return _check(TraceReader(trace))
     if output is None:
         raise UsageError("Name the redacted copy with -o, or use --check.")
-    if output.exists():
-        raise UsageError(f"{output} exists; choose another name for the redacted copy.")
+    check_absent(output, "redacted copy")
     chosen = parse_fields(STRICT if strict else fields)
     redactor = Redactor(read_key(key_file), chosen)
     with placed(output, "redacting") as place:

@@ -22,7 +22,7 @@ from tracekit.model.simulate.workload import (
     world_of,
 )
 from tracekit.trace.format.model import TraceHeader
-from tracekit.trace.writing.placing import placed
+from tracekit.trace.writing.placing import check_absent, placed
 from tracekit.trace.writing.writer import TraceWriter
 from tracekit.versions.era import NEWEST, Era
 from tracekit.versions.texts import parse_feature_gates, parse_version
@@ -86,8 +86,8 @@ def simulate_command(
     )
     session = {"source": "simulate", "workload": Path(workload).name, "seed": chosen}
     place = Path(output)
-    if place.exists() and (not place.is_dir() or any(place.iterdir())):
-        raise UsageError(f"{output} exists: choose another name for the simulated trace")
+    if not place.is_dir() or any(place.iterdir()):
+        check_absent(place, "simulated trace")
     # The trace is opened first: a place that cannot be written is said before the work.
     with (
         placed(place, "simulating") as written,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import shlex
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -31,7 +32,7 @@ from tracekit.trace.importers.source import LineSource, in_command
 from tracekit.trace.importers.watch import Mapped, Source, WatchImporter
 from tracekit.trace.importers.watchdog import EARLIER, UNTIMED
 from tracekit.trace.reading.reader import TraceReader
-from tracekit.trace.writing.placing import placed
+from tracekit.trace.writing.placing import placed, unwritable
 from tracekit.trace.writing.writer import TraceWriter
 
 #: From this rank on a kind stands beside a record only, and may have nothing to add to it.
@@ -77,10 +78,7 @@ def import_files(request: ImportRequest) -> list[ImportResult]:
         with placed(target, "importing") as place, collecting_rarely():
             return _import(request, place.parent)
     except OSError as error:
-        raise UsageError(
-            f"{target} cannot be written ({error.strerror or error}): make room, or choose "
-            "another place for the output"
-        ) from error
+        raise unwritable(target, error) from error
 
 
 def _import(request: ImportRequest, partial: Path) -> list[ImportResult]:
@@ -423,7 +421,7 @@ def _session(found: Any) -> dict[str, Any]:
 
 def check_output(target: Path, *, force: bool) -> None:
     """Refuse to overwrite; even with --force only a trace is ever replaced."""
-    if not target.exists():
+    if not os.path.lexists(target):
         return
     if not (target / HEADER_NAME).is_file():
         raise UsageError(f"{target} exists and is not a trace: choose another name for the output")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +13,27 @@ from tracekit.base.errors import UsageError
 from tracekit.trace.writing.lock import TraceLock
 
 _TRACE = "trace"
+#: What more room helps against.
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+def check_absent(target: Path, what: str) -> None:
+    """Refuse to replace anything, a link that leads nowhere too; `what`: as which it is made.
+
+    Raises:
+        UsageError: Something has that name.
+    """
+    if os.path.lexists(target):
+        raise UsageError(f"{target} exists: choose another name for the {what}")
+
+
+def unwritable(target: Path, error: OSError) -> UsageError:
+    """That a trace cannot be written, and what to do."""
+    room = "make room, or " if error.errno in _FULL else ""
+    why = error.strerror or error
+    return UsageError(
+        f"{target} cannot be written ({why}): {room}choose another place for the output"
+    )
 
 
 @contextmanager
@@ -35,10 +58,7 @@ def placed(target: Path, doing: str) -> Iterator[Path]:
     except OSError as error:
         if error.filename is not None and folder.name not in str(error.filename):
             raise  # of something that was read
-        raise UsageError(
-            f"{target} cannot be written ({error.strerror or error}): make room, or choose "
-            "another place for the output"
-        ) from error
+        raise unwritable(target, error) from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

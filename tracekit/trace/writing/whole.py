@@ -30,7 +30,7 @@ from tracekit.trace.format.segments import remove_temporaries
 from tracekit.trace.reading.snapshot import Snapshot, open_snapshot
 from tracekit.trace.writing.compact import Compactor
 from tracekit.trace.writing.lock import TraceLock
-from tracekit.trace.writing.placing import placed
+from tracekit.trace.writing.placing import check_absent, placed
 
 _CHUNK = 1 << 20
 
@@ -61,8 +61,7 @@ def compact_in_place(trace: Path, *, narrow: bool = True) -> Compacted:
 
 def compact_copy(trace: Path, output: Path, *, narrow: bool = True) -> Compacted:
     """The same for a copy; the trace stays as it is."""
-    if output.exists():
-        raise TraceFormatError(f"{output} exists: choose another name for the compacted trace")
+    check_absent(output, "compacted trace")
     require_text(output)
     snapshot = _whole(trace)
     size = sum(file.size_bytes for file in snapshot.files)
