@@ -18,6 +18,8 @@ from tracekit.judge import verdict_table
 from tracekit.judge.judged import Judge
 from tracekit.report.html.data import report_data
 from tracekit.sql import computed
+from tracekit.sql.catalog import parts_for
+from tracekit.sql.computed import takes_only_verdicts
 from tracekit.sql.messages import QueryError
 from tracekit.sql.scope import Chosen
 from tracekit.sql.session import Session
@@ -382,6 +384,12 @@ def test_a_session_makes_only_the_views_that_a_query_takes(trace_path) -> None:
     assert "jobs" not in made()
     session.table("SHOW TABLES")
     assert {"jobs", "costs", "last_success"} <= made()
+
+
+def test_what_a_comment_names_is_not_taken() -> None:
+    """The comment on one macro stood with the one before it: verdicts alone took the rows."""
+    assert parts_for("SELECT count(*) FROM verdicts") == ("utc", "verdicts")
+    assert takes_only_verdicts("SELECT count(*) FROM verdicts")
 
 
 def test_a_query_without_verdicts_imports_neither_the_engine_nor_pandas(trace_path) -> None:

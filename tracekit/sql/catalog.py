@@ -221,7 +221,12 @@ def _definitions() -> Mapping[str, str]:
 
 
 def _macros_in(script: str) -> dict[str, str]:
-    """The statements that make the macros of a script, by their names."""
+    """The statements that make the macros of a script, by their names, without a word about them.
+
+    What a comment names is not taken.
+    """
+    lines = (line for line in script.splitlines() if not line.lstrip().startswith("--"))
+    script = "\n".join(lines)
     starts = [match.start() for match in _MACRO.finditer(script)]
     ends = [*starts[1:], len(script)]
     texts = [script[start:end] for start, end in zip(starts, ends, strict=True)]
