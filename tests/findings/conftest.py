@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.findings.situations import LOOK, imported
 from tests.support.traces import ROOT, TRACES, import_log, json_lines
 from tracekit.answers.model import Finding
 from tracekit.answers.trace_model import Facts
@@ -64,6 +65,12 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Traces:
 
 
 @pytest.fixture(scope="module")
+def trace(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """All that a module asks about (`ASKED`), each in a namespace of its own."""
+    return imported(request.module.ASKED, tmp_path_factory.mktemp("asked"), LOOK)
+
+
+@pytest.fixture(scope="module")
 def facts(trace: str) -> Facts:
-    """What is known of the trace of a module, which has a fixture of that name."""
+    """What is known of the trace of a module."""
     return facts_from(Session([trace]))

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.findings.test_public_reports import LOOK, SUSPENDED, Object, at, job
+from tests.findings.situations import LOOK, SUSPENDED, Object, at, job
 from tests.findings.test_tracker_reports import first_screen
 from tracekit.api.trace import Trace
 from tracekit.sql.session import Session

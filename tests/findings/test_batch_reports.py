@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
-from tests.findings.test_public_reports import (
+from tests.findings.situations import (
     LIMITED,
-    LOOK,
     NO_PODS,
     ON_FAILURE,
     RUNNING,
     Asked,
     Object,
+    alone,
     at,
     check_first_screen,
     container,
@@ -24,7 +23,6 @@ from tests.findings.test_public_reports import (
     ended,
     event,
     failed,
-    imported,
     job,
     of_cron,
     pod,
@@ -53,16 +51,6 @@ NO_NODE = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
            "lastTransitionTime": at("09:00"),
            "message": "0/3 nodes are available: 3 Insufficient memory."}  # fmt: skip
 DONE = container("wait", ended(0, "Completed"))
-
-
-def alone(
-    phase: str, *containers: Object, owner: str = "", labels: Object | None = None, **more: Any
-) -> Object:
-    """A pod that no Job owns."""
-    owners = [{"apiVersion": "v1", "kind": owner, "name": "up", "uid": "w-1", "controller": True}]
-    meta = {"ownerReferences": owners if owner else [], "labels": labels or {}, "finalizers": [],
-            **more.pop("meta", {})}  # fmt: skip
-    return pod(phase, *containers, meta=meta, **more)
 
 
 def not_created(message: str) -> tuple[Object, Object]:
@@ -181,11 +169,6 @@ ASKED = {
              deletionGracePeriodSeconds=0),),
         ("TK412", "See whether Kueue (kueue-controller-manager) runs"), ()),
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def trace(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return imported(ASKED, tmp_path_factory.mktemp("batch"), LOOK)
 
 
 @pytest.mark.parametrize("thread", ASKED)

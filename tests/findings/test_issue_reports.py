@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.findings.test_public_reports import (
+from tests.findings.situations import (
     LOOK,
     PROXY,
     RUNNING,
@@ -135,11 +135,6 @@ ASKED = {
         (job(name="other", uid="j-7"), second(**FREE)),
         ("WARNING TK423", "is still running, and its Job is gone", "kubectl delete pod"), ()),
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
-    return facts_from(Session([imported(ASKED, tmp_path_factory.mktemp("issues"), LOOK)]))
 
 
 @pytest.mark.parametrize("thread", ASKED)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.findings.test_public_reports import (
+from tests.findings.situations import (
     ON_FAILURE,
     RUNNING,
     SUSPENDED,
@@ -22,7 +22,6 @@ from tests.findings.test_public_reports import (
     ended,
     event,
     failed,
-    imported,
     job,
     of_cron,
     pod,
@@ -215,11 +214,6 @@ def asked_of_others() -> Mapping[str, Asked]:
 ASKED = {**asked_of_ends(), **asked_of_starts(), **asked_of_others()}
 LOOK = pod("Running", container("main", RUNNING), meta={"name": "other", "uid": "p-8",
                                                         "ownerReferences": []})  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def trace(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return imported(ASKED, tmp_path_factory.mktemp("left"), LOOK)
 
 
 @pytest.mark.parametrize("case", [

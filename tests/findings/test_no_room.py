@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.findings.test_public_reports import container, job, pod
+from tests.findings.situations import container, job, pod
 from tests.unit.cli.test_sql import run  # noqa: F401 - a fixture
 from tracekit.answers.quotas import no_room, quota_of
 from tracekit.base.kube.stored import object_of

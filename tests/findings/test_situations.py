@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.findings.test_public_reports import (
+from tests.findings.situations import (
     LOOK,
     RUNNING,
     Object,

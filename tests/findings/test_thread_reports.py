@@ -8,15 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.findings.test_batch_reports import alone
-from tests.findings.test_public_reports import (
-    LOOK,
+from tests.findings.situations import (
     ON_FAILURE,
     RUNNING,
     SUSPENDED,
     UID,
     Asked,
     Object,
+    alone,
     at,
     check_first_screen,
     container,
@@ -25,7 +24,6 @@ from tests.findings.test_public_reports import (
     ended,
     event,
     failed,
-    imported,
     job,
     pod,
     unschedulable,
@@ -171,11 +169,6 @@ ASKED = {
         led(BY_POLICY[:1]), ("TK430", "has succeeded (SuccessPolicy), and waits for"),
         ("was ended",)),
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def trace(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return imported(ASKED, tmp_path_factory.mktemp("threads"), LOOK)
 
 
 @pytest.mark.parametrize("thread", ASKED)
