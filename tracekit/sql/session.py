@@ -207,6 +207,7 @@ class Session:
     def own_table(self, query: str) -> pa.Table:
         """The same for a query of our own, which needs no check that it only reads."""
         with self._errors(query):
+            self._make_parts(query)
             self._compute_for(query)
             return self._fetch_around_damage(query)
 
@@ -314,8 +315,7 @@ class Session:
         return statements[-1]
 
     def _compute_for(self, query: str) -> None:
-        """Make the views that a query names, and compute what it names of the computed ones."""
-        self._make_parts(query)
+        """Compute what a query names of the views that are computed."""
         wanted = {COMPUTED[name.lower()] for name in _COMPUTED_NAMES.findall(query)}
         for table in sorted(wanted - self._computed):
             self._fill(table)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from tracekit.answers.evidence import Evidence, Suspension
-from tracekit.base.kube.actors import controller_of
+from tracekit.base.kube.actors import name_of
 from tracekit.base.kube.field_changes import managers
 from tracekit.base.kube.timestamps import parse_rfc3339
 
@@ -60,7 +60,7 @@ def _by_audit(rows: list[dict[str, Any]]) -> Suspension | None:
             since = row
     if since is None or since["actor"] is None:
         return None
-    who = controller_of(since["actor"], since["actor_agent"]) or since["actor"]
+    who = name_of(since["actor"], since["actor_agent"])
     return Suspension(str(who), since["recv_ns"], Evidence.AUDIT)
 
 

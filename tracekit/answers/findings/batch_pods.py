@@ -40,7 +40,7 @@ from tracekit.answers.trace_model import Facts, Pod
 from tracekit.answers.waits import PodWait, Wait, wait_of
 from tracekit.answers.words import clock, counted, in_kubectl, log_of, shortened
 from tracekit.base.escaping import for_shell
-from tracekit.base.kube.actors import DISRUPTERS, controller_of
+from tracekit.base.kube.actors import DISRUPTERS, name_of
 from tracekit.base.kube.timestamps import NS_PER_S
 
 BATCH_POD = Rule(
@@ -122,8 +122,7 @@ def _deleted(facts: Facts, pod: Pod) -> _Reported | None:
     )
     by, severity = ", and the record does not tell by whom", Severity.INFO
     if going.row["actor"] is not None:
-        who = controller_of(going.row["actor"], going.row["actor_agent"]) or going.row["actor"]
-        by = f", by {who} (audit log)"
+        by = f", by {name_of(going.row['actor'], going.row['actor_agent'])} (audit log)"
     if reason is not None:
         by, severity = f": {DISRUPTERS.get(reason, 'a disruption')} ({reason})", Severity.WARNING
     node = pod.last.row["node_name"]

@@ -15,8 +15,8 @@ from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.refusals import refusal_advice, refusal_of
 from tracekit.answers.trace_model import CronJob, Facts, Job, Row, State
 from tracekit.answers.words import clock, counted, in_kubectl, shortened
-from tracekit.base.cron import CronSpecError, Schedule, parse
-from tracekit.base.cron.zones import UnknownZoneError, Zone, load_zone
+from tracekit.base.cron import CronSpecError, Generation, Schedule, parse
+from tracekit.base.cron.zones import UTC, UnknownZoneError, Zone, load_zone
 from tracekit.base.durations import span
 from tracekit.base.escaping import for_shell
 from tracekit.base.kube.timestamps import NS_PER_S
@@ -80,15 +80,23 @@ _AHEAD_NS = 300 * NS_PER_S
 _Why = tuple[str, str, str | None, Rule | None]
 
 
+def read_schedule(text: str, zone: str | None, generation: Generation) -> tuple[Schedule, Zone]:
+    """What a CronJob's schedule and timeZone mean to its controller.
+
+    Raises:
+        CronSpecError, UnknownZoneError, ValueError: The library refuses one of them.
+    """
+    full = f"TZ={zone} {text}" if zone and "TZ=" not in text else text
+    return parse(full, generation), load_zone(zone) if zone else UTC
+
+
 def unreadable(facts: Facts, cron: CronJob) -> Iterator[Case]:
     """A CronJob whose schedule or zone the controller cannot read."""
     state = cron.last
     text, zone = str(state.spec.get("schedule", "")), state.spec.get("timeZone")
     claim = None
     try:
-        parse(f"TZ={zone} {text}" if zone and "TZ=" not in text else text, facts.generation)
-        if zone:
-            load_zone(zone)
+        read_schedule(text, zone, facts.generation)
     except UnknownZoneError:
         claim = f"starts nothing: there is no time zone {zone or text.partition(' ')[0]!r}"
     except (CronSpecError, ValueError) as error:
@@ -135,11 +143,10 @@ def stalled(
         yield _suspended(facts, cron, due, as_of_ns)
         return
     claim, why, todo, cause = _why(facts, cron, jobs, due[0])
-    seen = "at least " if len(due) >= MOST_DUE else ""
     last = state.row["last_schedule_ns"]
     yield Case(
         STALLED, cron.target, claim, due[0], as_of_ns,
-        f"{_last_start(last)}; {seen}{counted(len(due), 'time')} due since {clock(due[0])} (as of "
+        f"{_last_start(last)}; {times_due(due)} due since {clock(due[0])} (as of "
         f"{clock(as_of_ns)}, {state.spec.get('schedule')}): {why}",
         severity=Severity.WARNING if cause is not None else None,
         evidence={"due": len(due), "last_schedule": clock(int(last)) if last else None},
@@ -205,6 +212,11 @@ def due_times(reading: tuple[Schedule, Zone], from_ns: int, until_ns: int) -> li
             break
         found.append(at_ns)
     return found
+
+
+def times_due(due: Sequence[int]) -> str:
+    """How many times `due_times` found, in words."""
+    return f"{'at least ' if len(due) >= MOST_DUE else ''}{counted(len(due), 'time')}"
 
 
 def _why(facts: Facts, cron: CronJob, jobs: Sequence[Job], first_ns: int) -> _Why:

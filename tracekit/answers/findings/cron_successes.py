@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tracekit.answers.findings.cron_stalls import MOST_DUE, due_times
+from tracekit.answers.findings.cron_stalls import due_times, times_due
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.trace_model import CronJob, Facts, Job
 from tracekit.answers.words import clock, counted
@@ -51,7 +51,6 @@ def unsuccessful(
     since, last = f"since {clock(from_ns)}", f"lastSuccessfulTime {clock(from_ns)}"
     if since_ns is None:
         since, last = "since its creation", f"no lastSuccessfulTime, created at {clock(from_ns)}"
-    seen = "at least " if len(due) >= MOST_DUE else ""
     failed = [job for job in jobs if job.failure is not None]
     listed = f"; {counted(len(failed), 'failed Job')} of it listed" if failed else ""
     yield Case(
@@ -59,7 +58,7 @@ def unsuccessful(
         f"starts runs, and none has succeeded {since}",
         from_ns, as_of_ns,
         f"{last}, last start for {clock(int(last_ns))}, {span(int(last_ns) - from_ns)} later: "
-        f"{seen}{counted(len(due), 'time')} due in between ({state.spec.get('schedule')}){listed} "
+        f"{times_due(due)} due in between ({state.spec.get('schedule')}){listed} "
         f"(as of {clock(as_of_ns)})",
         evidence={"due": len(due), "jobs": [job.name for job in failed[:20]]},
     )  # fmt: skip

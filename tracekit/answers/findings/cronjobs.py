@@ -20,6 +20,7 @@ from tracekit.answers.findings.cron_stalls import (
     SUSPENDED,
     hang_advice,
     job_waits,
+    read_schedule,
     stalled,
     unreadable,
 )
@@ -30,9 +31,9 @@ from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.refusals import ADVICE, Refusal, refusal_of
 from tracekit.answers.trace_model import CronJob, Facts, Job, Row, State
 from tracekit.answers.words import clock, counted, named, shortened
-from tracekit.base.cron import CronSpecError, Generation, Schedule, parse
+from tracekit.base.cron import CronSpecError, Generation, Schedule
 from tracekit.base.cron.schedule import EverySchedule, SpecSchedule
-from tracekit.base.cron.zones import UTC, UnknownZoneError, Zone, load_zone
+from tracekit.base.cron.zones import UnknownZoneError, Zone
 from tracekit.base.durations import span
 from tracekit.base.kube.timestamps import NS_PER_S, parse_rfc3339
 from tracekit.check.diff import cron_ticks
@@ -481,8 +482,7 @@ def reading_of(state: State, generation: Generation) -> tuple[Schedule, Zone] | 
     """A CronJob's schedule and zone, None where the library refuses them."""
     text, zone = str(state.spec.get("schedule", "")), state.spec.get("timeZone")
     try:
-        full = f"TZ={zone} {text}" if zone and "TZ=" not in text else text
-        return parse(full, generation), load_zone(zone) if zone else UTC
+        return read_schedule(text, zone, generation)
     except (CronSpecError, UnknownZoneError, ValueError):
         return None
 

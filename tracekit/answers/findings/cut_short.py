@@ -11,7 +11,7 @@ from tracekit.answers.evidence import Evidence
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.trace_model import Facts, Job, Pod, State
 from tracekit.answers.words import clock, counted, named
-from tracekit.base.kube.actors import controller_of
+from tracekit.base.kube.actors import controller_of, name_of
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.check.diff.collected import is_collected
 from tracekit.check.verdict import Judgement, Verdict
@@ -151,5 +151,4 @@ def deleted_by(pods: list[Pod]) -> str:
     first = pods[0].first_at(lambda state: state.row["deleted_ns"] is not None)
     if first is None or first.row["actor"] is None:
         return ", by whom is not told"
-    who = controller_of(first.row["actor"], first.row["actor_agent"]) or first.row["actor"]
-    return f", by {who}"
+    return f", by {name_of(first.row['actor'], first.row['actor_agent'])}"

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from tracekit.answers.trace_model import Facts, Job, Pod, Row
 from tracekit.answers.words import clock, named
-from tracekit.base.kube.actors import controller_of
+from tracekit.base.kube.actors import name_of
 
 
 class _Autoscaler(Struct, frozen=True):
@@ -67,8 +67,7 @@ def _asked_by(pods: Sequence[Pod]) -> str:
     for pod in pods:
         going = pod.first_at(lambda state: state.row["deleted_ns"] is not None)
         if going is not None and going.row["actor"] is not None:
-            row = going.row
-            who = controller_of(row["actor"], row["actor_agent"]) or row["actor"]
+            who = name_of(going.row["actor"], going.row["actor_agent"])
             return f"; {who} asked for it at {clock(going.at_ns)} (audit log)"
     return ""
 

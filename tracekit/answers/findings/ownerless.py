@@ -100,7 +100,7 @@ def _left(facts: Facts) -> Iterator[Case]:
 #: Rows of a list that has one object: its begin, that, and its end.
 _ONE_LISTED = 3
 _COLLECTED = (
-    "he garbage collector deletes what an absent owner had: see whether it runs "
+    "garbage collector deletes what an absent owner had: see whether it runs "
     "(kube-controller-manager --controllers), else"
 )
 
@@ -116,9 +116,9 @@ class _Absent(NamedTuple):
 def _absent(facts: Facts, stream: str) -> _Absent:
     """Where one object is all that a record has of a stream, it may have been asked for by name."""
     if facts.streams.get(stream) != _ONE_LISTED:
-        return _Absent("gone", None, f"T{_COLLECTED}")
-    only = "If it is gone (it may be that only one was asked for): t"
-    return _Absent("not the one that is listed", Severity.INFO, f"{only}{_COLLECTED}")
+        return _Absent("gone", None, f"The {_COLLECTED}")
+    only = "If it is gone (it may be that only one was asked for): the"
+    return _Absent("not the one that is listed", Severity.INFO, f"{only} {_COLLECTED}")
 
 
 def _left_jobs(facts: Facts) -> Iterator[Case]:

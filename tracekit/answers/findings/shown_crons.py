@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tracekit.answers.findings.cron_stalls import DUE_NS, MOST_DUE, SURE, due_times
+from tracekit.answers.findings.cron_stalls import DUE_NS, SURE, due_times, read_schedule, times_due
 from tracekit.answers.model import Rule, Severity
 from tracekit.answers.trace_model import Facts, Seen
-from tracekit.answers.words import counted
-from tracekit.base.cron import CronSpecError, Schedule, parse
-from tracekit.base.cron.zones import UTC, UnknownZoneError, Zone, load_zone
+from tracekit.base.cron import CronSpecError, Schedule
+from tracekit.base.cron.zones import UnknownZoneError, Zone
 from tracekit.base.kube.printed.ages import age_of
 from tracekit.base.kube.printed.model import Shown
 from tracekit.base.kube.timestamps import NS_PER_S, parse_rfc3339
@@ -42,9 +41,7 @@ def long_ago(facts: Facts, looks: Sequence[Seen]) -> Iterator[str]:
         return
     cells = (f"{name} {last.printed[name]}" for name in _CELLS if last.printed.get(name))
     shown = ", ".join(cells) or f"last start {last.last_schedule or 'unset'}"
-    seen = "at least " if len(due) >= MOST_DUE else ""
-    due_since = f"{seen}{counted(len(due), 'time')} due since{_blocker(facts, last)}"
-    yield f"{shown} ({last.schedule}): {due_since}"
+    yield f"{shown} ({last.schedule}): {times_due(due)} due since{_blocker(facts, last)}"
 
 
 _CELLS = ("LAST SCHEDULE", "ACTIVE", "Last Schedule Time", "Active Jobs", "Concurrency Policy")
@@ -52,10 +49,8 @@ _CELLS = ("LAST SCHEDULE", "ACTIVE", "Last Schedule Time", "Active Jobs", "Concu
 
 def _reading(facts: Facts, last: Shown) -> tuple[Schedule, Zone] | None:
     zone = None if last.time_zone == "<unset>" else last.time_zone
-    text = last.schedule or ""
     try:
-        full = f"TZ={zone} {text}" if zone and "TZ=" not in text else text
-        return parse(full, facts.generation), load_zone(zone) if zone else UTC
+        return read_schedule(last.schedule or "", zone, facts.generation)
     except (CronSpecError, UnknownZoneError, ValueError):
         return None
 

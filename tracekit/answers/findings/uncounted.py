@@ -9,7 +9,7 @@ from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod
 from tracekit.answers.words import clock, named, off, shortened
 from tracekit.base.durations import span
-from tracekit.base.kube.actors import controller_of
+from tracekit.base.kube.actors import name_of
 from tracekit.base.kube.timestamps import NS_PER_S
 
 UNCOUNTED = Rule(
@@ -123,7 +123,7 @@ def _refusal(facts: Facts, job: Job, names: list[str]) -> str | None:
     for call in reversed(facts.refused_calls):
         mine = call["stream"] == "pods" and call["namespace"] == job.namespace
         if mine and call["name"] in names:
-            who = controller_of(call["username"], None) or call["username"]
+            who = name_of(call["username"], None)
             return (
                 f"{call['verb']} by {who} was refused ({call['code']}): "
                 f"{shortened(str(call['message'] or ''))}"

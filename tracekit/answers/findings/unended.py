@@ -27,7 +27,7 @@ def unended(facts: Facts, job: Job, found: list[PodWait]) -> Case:
     pod, as_of_ns = first.pod, facts.as_of(job.namespace, "pods")
     node = str(pod.last.row["node_name"] or "")
     code = first.exit_code or 0
-    on, log = (f" on {node}", f" on {node}") if node else ("", "")
+    on = f" on {node}" if node else ""
     return Case(
         UNENDED, job.target,
         f"waits for a pod whose containers have all ended, and its phase is still {pod.phase}",
@@ -36,7 +36,7 @@ def unended(facts: Facts, job: Job, found: list[PodWait]) -> Case:
         f"{coded(code)} at {clock(first.since_ns)}",
         job.cronjob,
         evidence={"pods": [wait.pod.name for wait in found], "exit_code": code},
-        todo=f"Read the kubelet's log{log} of that pod, and see whether that node is up: kubectl "
+        todo=f"Read the kubelet's log{on} of that pod, and see whether that node is up: kubectl "
              f"describe node {for_shell(node) if node else 'NODE'}. kubectl delete pod "
              f"{in_kubectl(job.namespace, pod.name)} ends it; the Job may run that work again.",
     )  # fmt: skip

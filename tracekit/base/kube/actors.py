@@ -35,6 +35,11 @@ DISRUPTERS: Final = {
 }
 
 
+def name_of(user: str | None, agent: str | None) -> str | None:
+    """Who made a request: the controller by its name, else the user; None if nothing tells."""
+    return controller_of(user, agent) or user
+
+
 def controller_of(user: str | None, agent: str | None) -> str | None:
     """The controller's name, like `job-controller`; "" if it is certainly none; None if unknown."""
     if user is None:

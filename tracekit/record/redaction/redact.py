@@ -27,6 +27,7 @@ FIELDS = ("env", "args", "annotations", "volumes", "messages")
 STRICT = "strict"
 _ALL = "all"
 _KEY_BYTES_MIN = 16
+#: A choice: a thousand times what is advised.
 _KEY_BYTES_MAX = 1 << 16
 #: Values shorter than this are not looked for in texts: they are in every word.
 _QUOTED_CHARS_MIN = 8
