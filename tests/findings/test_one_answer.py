@@ -24,6 +24,7 @@ from tracekit.report.html.about import About
 from tracekit.report.html.lanes import finding_row
 from tracekit.report.html.scope import scope_of
 from tracekit.sql.diagnosed import facts_from
+from tracekit.sql.findings import diagnosis_of
 from tracekit.sql.session import Session
 
 #: Id, severity and sentence of each finding, worst first.
@@ -64,6 +65,7 @@ def hold(path: Path) -> None:
         facts = facts_from(session)
         findings = diagnose(facts)
         found = diagnosed(OnePart(facts))
+        assert diagnosis_of(session) == diagnosis_of(session) == found  # as it is, and as kept
         about = About(session, scope_of(session, None, ALWAYS, None), found)
         rows = [finding_row(finding, lambda ns: ns, "x") for finding in about.found]
         table = session.table(_SQL).to_pylist()

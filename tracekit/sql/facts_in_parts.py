@@ -6,9 +6,8 @@ namespace is never cut: one that has more rows than a part is held whole.
 
 from __future__ import annotations
 
-from array import array
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,7 +17,7 @@ import pyarrow.compute as pc
 
 from tracekit.answers.facts import facts_of
 from tracekit.answers.findings.controllers import WAIT_NS, Spells, spells_of, waits
-from tracekit.answers.judgements import Judgements, Key, Listed
+from tracekit.answers.judgements import Judgements, Listed
 from tracekit.answers.trace_model import (
     COLUMNS,
     KEYS,
@@ -26,12 +25,11 @@ from tracekit.answers.trace_model import (
     Facts,
 )
 from tracekit.base.collecting import collecting_rarely
-from tracekit.check.verdict import DIVERGENT, Judgement, Verdict
+from tracekit.sql.asked_judgements import AskedJudgements
 from tracekit.sql.diagnosed import (
     ASKED_EVENTS,
     Spaces,
     logs_in,
-    misfit_of,
     not_judged_because,
     surroundings,
     ticks_of,
@@ -223,55 +221,3 @@ def _asked_for(rows: pa.Table) -> pa.Table:
         ]
         wanted = pc.or_(wanted, reduce(pc.and_, columns))
     return rows.filter(wanted)
-
-
-class AskedJudgements(Judgements):
-    """The verdicts of all of a trace, of which each question reads its own."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self.misfit = misfit_of(session)
-
-    def _those(self, where: str) -> KeptJudgements:
-        return KeptJudgements(verdicts_in(self._session, more=where))
-
-    def everything(self) -> Sequence[Judgement]:
-        """All of them."""
-        return self._those("true").everything()
-
-    def with_verdicts(self, verdicts: Collection[Verdict]) -> Sequence[Judgement]:
-        """Those with one of some verdicts."""
-        names = ", ".join(sorted(f"'{verdict.value}'" for verdict in verdicts))
-        return self._those(f"verdict IN ({names})").everything()
-
-    def of_write(self, key: Key, action: str, subject: str) -> Sequence[Judgement]:
-        """Those about such a write by an object of that namespace and name, of any kind."""
-        return KeptJudgements(self._of(key)).of_write(key, action, subject)
-
-    def verdict_of(self, key: Key, action: str, subject: str) -> Verdict | None:
-        """The verdict of the first of those; None if there is none."""
-        return KeptJudgements(self._of(key)).verdict_of(key, action, subject)
-
-    def _of(self, key: Key) -> pa.Table:
-        namespace, name = key
-        after = f"{namespace}\0"
-        rows = verdicts_in(self._session, Spaces(namespace, after))
-        return rows.filter(pc.equal(rows["name"], name))
-
-    def naming(self, keys: Collection[Key]) -> Sequence[Judgement]:
-        """Those whose object, or what was acted upon, has a name of one of these, maybe others."""
-        names = sorted({name for _, name in keys})
-        where = "(name IN (SELECT unnest($names)) OR subject IN (SELECT unnest($names)))"
-        return KeptJudgements(verdicts_in(self._session, more=where, names=names)).everything()
-
-    def times_of(self, controller: str) -> Sequence[int]:
-        """When a controller wrote as its rules have it, Unix ns, ascending."""
-        others = ", ".join(f"'{v.value}'" for v in sorted((*DIVERGENT, Verdict.FOREIGN), key=str))
-        query = (
-            "SELECT time_ns FROM internal._verdicts "  # noqa: S608 - our own words
-            f"WHERE controller = '{controller}' AND verdict NOT IN ({others}) ORDER BY time_ns"
-        )
-        found = array("q")
-        for chunk in self._session.columns(query)["time_ns"].chunks:
-            found.extend(chunk.to_pylist())
-        return found

@@ -9,7 +9,8 @@ from tracekit.answers.findings.diagnosis import Diagnosed, Wanted, diagnose, dia
 from tracekit.answers.model import Finding
 from tracekit.answers.parts import OnePart, Parts
 from tracekit.base.collecting import collecting_rarely
-from tracekit.sql.diagnosed import facts_from
+from tracekit.sql.diagnosed import facts_from, not_judged_because
+from tracekit.sql.kept_cases import kept_diagnosis
 
 if TYPE_CHECKING:
     from tracekit.sql.session import Session
@@ -24,14 +25,26 @@ def findings_of(
     wanted: Wanted = Wanted(),  # noqa: B008 - frozen
     baseline: Baseline | None = None,
 ) -> list[Finding]:
-    """The findings of a session's one trace, worst first."""
+    """The findings of a session's one trace, worst first.
+
+    What a selector or a baseline leaves out is told by its objects: then all are looked at.
+    """
+    if wanted.selector is None and baseline is None:
+        return diagnosis_of(session).findings(wanted)
     return diagnose(parts_from(session), wanted, baseline)
 
 
 @collecting_rarely()
 def diagnosis_of(session: Session) -> Diagnosed:
-    """All that is found in a session's one trace, for whoever asks about parts of it."""
-    return diagnosed(parts_from(session))
+    """All that is found in a session's one trace, for whoever asks about parts of it.
+
+    Of a whole trace it is kept beside the verdicts.
+    """
+    source = session.whole_trace
+    # Its verdicts come first: with them comes what there is to know about the rules.
+    if source is None or not_judged_because(session) is not None or session.problems:
+        return diagnosed(parts_from(session))
+    return kept_diagnosis(source, session.rules, lambda: diagnosed(parts_from(session)))
 
 
 def parts_from(session: Session) -> Parts:

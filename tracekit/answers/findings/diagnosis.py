@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -23,6 +22,7 @@ from tracekit.answers.findings.harms import arranged, weighed
 from tracekit.answers.harm import magnitude_of
 from tracekit.answers.model import Case, Finding, Rule
 from tracekit.answers.parts import Accepting, OnePart, Parts, Plain, RuleGroup
+from tracekit.answers.pauses import Pause
 from tracekit.answers.trace_model import Facts
 from tracekit.answers.words import counted, named
 from tracekit.base.errors import UsageError
@@ -109,8 +109,8 @@ class Diagnosed(Struct, frozen=True):
 
     cases: list[Case]
     jobs: list[JobNote]
-    #: What is known of the whole, without its objects.
-    around: Facts
+    pauses: Sequence[Pause]  # when no controller worked
+    not_judged: str | None  # why there are no verdicts
 
     def findings(self, wanted: Wanted = EVERYTHING) -> list[Finding]:
         """The findings about a part that no selector of labels chooses, worst first."""
@@ -128,8 +128,7 @@ def diagnosed(parts: Parts) -> Diagnosed:
         )
 
     cases = _cases(parts, note)
-    around = replace(parts.whole, jobs=[], cronjobs=[], strays=[], events=[])
-    return Diagnosed(cases, jobs, around)
+    return Diagnosed(cases, jobs, parts.whole.pauses, parts.whole.not_judged)
 
 
 def diagnose(

@@ -78,7 +78,7 @@ class About:
     @property
     def pauses(self) -> Sequence[Pause]:
         """When no controller worked."""
-        return () if self.diagnosed is None else self.diagnosed.around.pauses
+        return () if self.diagnosed is None else self.diagnosed.pauses
 
     def rows(self, query: str) -> list[Row]:
         """The answer to a query; its `{where}` is the part that this is about."""

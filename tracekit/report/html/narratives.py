@@ -18,6 +18,7 @@ from tracekit.judge.clocks import on_clock
 from tracekit.judge.run_context import whole_context
 from tracekit.report.narrative import Narrative, narrative_of_job
 from tracekit.report.narrative_others import add_judgements, add_restarts
+from tracekit.sql.asked_judgements import AskedJudgements
 from tracekit.sql.computed import era_of
 from tracekit.sql.session import Session
 from tracekit.trace.reading.selection import Keys
@@ -46,9 +47,9 @@ class Narratives:
         """`jobs` are those that the report is about; None: all. What came of each is known."""
         self._conclusions = conclusions
         self._narratives: dict[Key, Narrative] = {}
-        if diagnosed.around.not_judged is None and not session.problems and session.sources:
+        if diagnosed.not_judged is None and not session.problems and session.sources:
             order = _order(diagnosed, found, jobs)
-            self._judge(session, diagnosed, set(order[:MAX_ACCOUNTS]))
+            self._judge(session, set(order[:MAX_ACCOUNTS]))
             left = len(order) - len(self._narratives)
             if self._narratives and left > 0:
                 problems.append(
@@ -70,9 +71,9 @@ class Narratives:
             "closing": narrative.closing,
         }
 
-    def _judge(self, session: Session, diagnosed: Diagnosed, wanted: set[Key]) -> None:
+    def _judge(self, session: Session, wanted: set[Key]) -> None:
         about: dict[Key, list[Judgement]] = {}
-        for judgement in diagnosed.around.judgements.naming(wanted):
+        for judgement in AskedJudgements(session).naming(wanted):
             where = judgement.object
             name = where.name if where.kind == "Job" else judgement.subject
             about.setdefault((where.namespace, name), []).append(judgement)
