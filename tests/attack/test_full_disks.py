@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from tests.attack.answers import is_refusal, run
 from tests.attack.forge import honest
 from tests.record.kills import ROOT
 from tests.support.traces import TRACES
+from tracekit.judge.verdict_table import VerdictWriter, cached_table, load_verdicts
 
 VERBS = (
     ("import", "watch", str(TRACES / "v1.36.3-restart" / "watch.jsonl.zst"), "-o", "out"),
@@ -29,13 +32,15 @@ _SPEC = {"template": {"spec": {"containers": [{"name": "main", "image": "main"}]
 LOAD = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "load"}, "spec": _SPEC}
 
 
-def _where_files_are_short(place: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def _where_files_are_short(
+    place: Path, *words: str, cache: str = "/dev/null/none"
+) -> subprocess.CompletedProcess[str]:
     """Run where a file may have so few bytes that a header has room, and rows have none."""
     code = "from tracekit.cli.main import main; main()"
     return subprocess.run(
         ["sh", "-c", 'ulimit -f 4; exec "$@"', "sh", sys.executable, "-B", "-c", code, *words],
         cwd=place, capture_output=True, text=True, check=False, timeout=120,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "TRACEKIT_CACHE_DIR": "/dev/null/none"},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TRACEKIT_CACHE_DIR": cache},
     )  # fmt: skip
 
 
@@ -81,6 +86,46 @@ def test_what_cannot_be_compacted_stays_as_it_was(tmp_path: Path) -> None:
     before = files()
     assert _where_files_are_short(tmp_path, "compact", "trace").returncode == 2
     assert files() == before
+
+
+def test_an_answer_that_cannot_be_kept_is_given(tmp_path: Path) -> None:
+    """It was "[Errno 27] File too large", and what was begun stayed on the disk that was full."""
+    honest(tmp_path / "trace", rows=400)
+    cache = tmp_path / "cache"
+    none, full = (
+        _where_files_are_short(tmp_path, "replay", "trace", cache=place)
+        for place in ("/dev/null/none", str(cache))
+    )
+    assert (full.returncode, full.stdout, full.stderr) == (
+        none.returncode,
+        none.stdout,
+        none.stderr,
+    )
+    kept = [path for path in cache.rglob("*") if path.is_file()]
+    assert not [path for path in kept if path.name.startswith("tmp")]
+    assert not (cache / "verdicts").exists() or not list((cache / "verdicts").iterdir())
+
+
+def test_verdicts_of_which_some_were_lost_are_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The room came back before the rest was written: that was kept as all there were."""
+    monkeypatch.setenv("TRACEKIT_CACHE_DIR", str(tmp_path))
+    rows = cached_table([])
+    with VerdictWriter("key") as writer:
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        many = pa.Table.from_pylist(
+            [{"namespace": "default", "name": os.urandom(64).hex()} for _ in range(400)],
+            schema=rows.schema,
+        )
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
+        try:
+            writer.take_rows(many)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        writer.again([("default", "another")])
+        writer.done()
+    assert load_verdicts("key") is None
 
 
 def test_what_is_there_is_not_simulated_over(tmp_path: Path) -> None:

@@ -68,9 +68,14 @@ def cached_objects(reader: TraceReader) -> Objects:
 def _keep(folder: Path, stem: str, text: bytes) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     make_room(folder, _FILES_MAX, _BYTES_MAX)
-    with NamedTemporaryFile(dir=folder, delete=False) as file:
-        file.write(text)
-    Path(file.name).replace(folder / _name(stem, text))
+    file = NamedTemporaryFile(dir=folder, delete=False)  # noqa: SIM115
+    try:
+        with file:
+            file.write(text)
+        Path(file.name).replace(folder / _name(stem, text))
+    except OSError:
+        Path(file.name).unlink(missing_ok=True)
+        raise
 
 
 def _name(stem: str, text: bytes) -> str:

@@ -125,9 +125,10 @@ class CacheWriter:
             with suppress(OSError):
                 self._writer.close()
         if self._file is not None:
-            self._file.close()
             with suppress(OSError):
                 Path(self._file.name).unlink(missing_ok=True)
+            with suppress(OSError):  # on a full disk it fails, too: it writes what waits
+                self._file.close()
         self._file = self._writer = None
 
 

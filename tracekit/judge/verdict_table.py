@@ -186,6 +186,8 @@ class VerdictWriter:
         for table in before.written():
             keys = pc.binary_join_element_wise(table["namespace"], table["name"], "/")
             self._writer.write(table.filter(pc.invert(pc.is_in(keys, value_set=gone))))
+        if not before.is_open:  # what it had is lost, and what comes is not all of it
+            self._writer.discard()
         before.discard()
         return jobs
 
