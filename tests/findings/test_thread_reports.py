@@ -276,3 +276,20 @@ def test_events_about_who_makes_pods_are_told(run, tmp_path: Path) -> None:  # n
     out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
     assert "TK445 PipelineRun app/build: was told of with the warning Failed" in out
     assert "Free the quota or raise it" in out
+
+
+JOBS = """NAMESPACE  NAME   STATUS              COMPLETIONS  DURATION  AGE
+app        early  SuccessCriteriaMet  3/8          4m        4m
+app        going  Terminating         0/1          3h        3h
+app        runs   Running             0/1          3h        3h
+"""
+
+
+def test_a_table_shows_that_jobs_are_ending(run, tmp_path: Path) -> None:  # noqa: F811
+    file = tmp_path / "table.txt"
+    file.write_text(JOBS)
+    out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
+    assert "INFO TK458 Job app/early: was shown as a success that is not Complete yet" in out
+    assert "INFO TK458 Job app/going: was shown as being deleted" in out
+    assert "its finalizers are removed" in out
+    assert "app/runs" not in out

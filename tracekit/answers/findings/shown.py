@@ -1,4 +1,4 @@
-"""TK443 to TK446, TK455, TK908: what kubectl printed for people tells, without states."""
+"""TK443 to TK446, TK455, TK458, TK908: what kubectl printed for people tells, without states."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import NamedTuple
 from tracekit.answers.findings.cron_stalls import of_warning
 from tracekit.answers.findings.pulls import PULLS
 from tracekit.answers.findings.shown_crons import LONG_AGO, long_ago
+from tracekit.answers.findings.shown_jobs import ENDING, ENDINGS
 from tracekit.answers.holders import MAKERS
 from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.parts import RuleGroup
@@ -64,7 +65,7 @@ TEXT = Rule(
     "None known.",
     _BESIDE, rank=64,
 )  # fmt: skip
-RULES = (FAILED, TROUBLED, WARNED, SUSPENDED, LONG_AGO, TEXT)
+RULES = (FAILED, TROUBLED, WARNED, SUSPENDED, LONG_AGO, ENDING, TEXT)
 
 #: For these the Job controller fails a Job; the Event has the condition's reason (upstream:
 #: pkg/controller/job/job_controller.go, batch/v1 types.go).
@@ -249,7 +250,7 @@ def _case(
 def _job(facts: Facts, one: _Object, last: Shown | None) -> Iterator[Case]:
     event = next((e for e in reversed(one.events) if _fails(e)), None)
     status = last.status if last is not None else None
-    if status in ("Complete", "Running", "Suspended") and event is not None:
+    if status in ("Complete", "Running", "Suspended", "SuccessCriteriaMet") and event is not None:
         event = None  # of another Job of that name
     if status in ("Failed", "FailureTarget") or event is not None:
         why = f" ({event.reason})" if event is not None else ""
@@ -270,6 +271,10 @@ def _job(facts: Facts, one: _Object, last: Shown | None) -> Iterator[Case]:
             "or an owner is there, that resumes it; else kubectl patch job NAME -p "
             "'{\"spec\":{\"suspend\":false}}'.",
         )  # fmt: skip
+    elif (ending := ENDINGS.get(status or "")) is not None:
+        yield _case(
+            facts, one, ENDING, ending.claim, f"{_cells(last)}{_when(one)}; {ending.waits}"
+        )
 
 
 def _fails(event: ShownEvent) -> bool:
