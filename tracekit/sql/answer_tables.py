@@ -8,26 +8,39 @@ import pyarrow as pa
 
 from tracekit.answers.findings.diagnosis import diagnose
 from tracekit.answers.tables import cause_rows, ending_rows, finding_rows, wait_rows
-from tracekit.sql.computed_schemas import CAUSE_SCHEMA, ENDING_SCHEMA, FINDING_SCHEMA, WAIT_SCHEMA
+from tracekit.sql.computed import SCHEMAS
 from tracekit.sql.diagnosed import facts_from
+from tracekit.sql.findings import findings_of
 
 if TYPE_CHECKING:
     from tracekit.sql.session import Session
     from tracekit.sql.sources import Source
 
 
-def answers_of(source: Source, session: Session) -> dict[str, pa.Table]:
-    """The rows of a trace by table, out of a session over that trace alone."""
+#: Made of the findings alone, which are kept; the others are told of each object.
+_FOUND = ("_findings", "_causes")
+
+
+def answers_of(source: Source, session: Session, table: str) -> dict[str, pa.Table]:
+    """The rows of one table of a trace, and of those that are made with it, by table.
+
+    `session` is one over that trace alone.
+    """
     called = source.called
-    facts = facts_from(session)
-    findings = diagnose(facts)
-    rows = {
-        "_findings": (FINDING_SCHEMA, finding_rows(findings, called)),
-        "_causes": (CAUSE_SCHEMA, cause_rows(findings, called)),
-        "_endings": (ENDING_SCHEMA, ending_rows(facts, findings)),
-        "_waits": (WAIT_SCHEMA, wait_rows(facts, findings, called)),
-    }
+    if table in _FOUND:
+        findings = findings_of(session)
+        rows = {
+            "_findings": finding_rows(findings, called),
+            "_causes": cause_rows(findings, called),
+        }
+    else:
+        facts = facts_from(session)
+        findings = diagnose(facts)
+        rows = {
+            "_endings": ending_rows(facts, findings),
+            "_waits": wait_rows(facts, findings, called),
+        }
     return {
-        table: pa.Table.from_pylist([{"trace": source.name, **row} for row in found], schema)
-        for table, (schema, found) in rows.items()
+        name: pa.Table.from_pylist([{"trace": source.name, **row} for row in found], SCHEMAS[name])
+        for name, found in rows.items()
     }

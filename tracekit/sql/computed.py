@@ -38,7 +38,7 @@ SCHEMAS = {
     "_waits": WAIT_SCHEMA,
     "_causes": CAUSE_SCHEMA,
 }
-#: Those that are made together.
+#: Those that tell what `diagnose` does.
 ANSWERS = ("_findings", "_causes", "_endings", "_waits")
 #: The views and macros that those are made from.
 READ = {

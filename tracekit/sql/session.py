@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -108,7 +108,7 @@ class Session:
         self._computed: set[str] = set()
         #: Verdicts that are not held in memory, by their traces.
         self._kept: dict[str, Dataset] = {}
-        #: By trace: findings, endings and waits, once one of them was asked for.
+        #: By trace: findings, causes, endings and waits, once they were asked for.
         self._answers: dict[str, dict[str, pa.Table]] = {}
         self._made: set[str] = set()
         self._commented: set[str] = set()
@@ -350,23 +350,22 @@ class Session:
         compute = computed.cron_ticks if table == "_cron_ticks" else computed.schedule_notes
         for source in self.sources:
             if table in computed.ANSWERS:
-                yield self._answers_of(source)[table]
+                yield self._answer_of(source, table)
             elif table == "_coverage":
                 yield computed.coverage(source)
             else:
                 yield compute(self.connection, source, self.rules)
 
-    def _answers_of(self, source: Source) -> dict[str, pa.Table]:
-        """Findings, endings and waits of one trace, which are made together."""
-        if source.name not in self._answers:
+    def _answer_of(self, source: Source, table: str) -> pa.Table:
+        """Findings, causes, endings or waits of one trace; some are made together."""
+        known = self._answers.setdefault(source.name, {})
+        if table not in known:
             from tracekit.sql.answer_tables import answers_of  # noqa: PLC0415 - most queries ask none
 
             alone = Session([source.path], rules=self.rules, chosen=self._chosen)
-            try:
-                self._answers[source.name] = answers_of(source, alone)
-            finally:
-                alone.close()
-        return self._answers[source.name]
+            with closing(alone):
+                known |= answers_of(source, alone, table)
+        return known[table]
 
     def _verdicts(self) -> Iterator[pa.Table]:
         """The verdicts to hold in memory; those that are many are asked where they are kept."""

@@ -272,9 +272,7 @@ def _job(facts: Facts, one: _Object, last: Shown | None) -> Iterator[Case]:
             "'{\"spec\":{\"suspend\":false}}'.",
         )  # fmt: skip
     elif (ending := ENDINGS.get(status or "")) is not None:
-        yield _case(
-            facts, one, ENDING, ending.claim, f"{_cells(last)}{_when(one)}; {ending.waits}"
-        )
+        yield _case(facts, one, ENDING, ending.claim, f"{_cells(last)}{_when(one)}; {ending.waits}")
 
 
 def _fails(event: ShownEvent) -> bool:
