@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
+import tracekit
 import tracekit.sql.findings as room
 from tests.support.traces import ROOT
 from tracekit.answers.findings.baseline import Baseline
 from tracekit.answers.findings.diagnosis import Diagnosed, Wanted, diagnosed, wanted_selector
 from tracekit.answers.parts import Parts
+from tracekit.report.conclusion import conclusion
+from tracekit.report.narrative import Narrative
 from tracekit.sql.findings import diagnosis_of, findings_of, parts_from
 from tracekit.sql.session import Session
 from tracekit.versions.overrides import AskedRules
@@ -87,6 +90,28 @@ def test_a_damaged_trace_is_not_told_from_what_was_kept(
         assert session.problems
         assert diagnosis_of(session).not_judged is None
     assert len(looks) == 2
+
+
+def test_what_an_account_begins_with_is_kept(
+    looks: list[Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del looks
+    concluded: list[str] = []
+
+    def noted(session: Session, narrative: Narrative) -> str:
+        concluded.append(narrative.name)
+        return conclusion(session, narrative)
+
+    monkeypatch.setattr("tracekit.api.trace.conclusion", noted)
+    with tracekit.open(_TRACE) as trace:
+        job = trace.sql("SELECT namespace || '/' || job FROM jobs ORDER BY 1").fetchall()[0][0]
+        first, again = trace.explain(job), trace.explain(job)
+        assert (again.opening, again.findings) == (first.opening, first.findings)
+        assert str(again) == str(first)
+        assert len(concluded) == 1
+        trace.explain(job, from_="-1h")  # of a part the sentence may be another
+        trace.explain(job, version="v1.22.0")
+    assert len(concluded) == 3
 
 
 def test_what_was_kept_and_changed_is_found_anew(looks: list[Session], tmp_path: Path) -> None:

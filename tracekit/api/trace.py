@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import orjson
 import pyarrow as pa
@@ -19,7 +20,7 @@ from tracekit.base.coverage import Coverage
 from tracekit.base.errors import TraceFormatError, UsageError
 from tracekit.base.time_input import TimeRange, time_range
 from tracekit.check.verdict import Judgement
-from tracekit.judge.fact_cache import cached_coverage
+from tracekit.judge.fact_cache import cached_coverage, cached_fact
 from tracekit.judge.judged import Asked, Judge, open_under
 from tracekit.report.conclusion import conclusion
 from tracekit.report.findings import finding_document
@@ -52,6 +53,15 @@ from tracekit.versions.texts import parse_clock_offset, parse_controller_flags
 
 if TYPE_CHECKING:
     import duckdb
+
+
+class _Concluded(NamedTuple):
+    """What an account begins with: a sentence, and the findings about its object."""
+
+    opening: str
+    #: Each with whether it begins one.
+    lines: list[tuple[str, bool]]
+    findings: list[dict[str, Any]]
 
 
 class Trace:
@@ -317,10 +327,8 @@ class Trace:
         if times:
             narrative = narrative.within(times)
         if times.until_ns is None:
-            found = self._conclude(narrative, judge, rules)
-            place = (narrative.kind, narrative.namespace, narrative.name)
-            narrative.finding_lines = finding_lines(found, *place, self._name)
-            narrative.findings = [finding_document(finding, self._name) for finding in found]
+            told = self._concluded(narrative, judge, rules, is_whole=not times)
+            narrative.opening, narrative.finding_lines, narrative.findings = told
         if self.problems:
             lost = (
                 "A part of the trace is lost: what it held counts here as never done, so take no "
@@ -401,6 +409,25 @@ class Trace:
         if second is not None:
             return compared(session, key, session.objects.key(second))
         return compared_runs(session, key)
+
+    def _concluded(
+        self, narrative: Narrative, judge: Judge, rules: AskedRules, *, is_whole: bool
+    ) -> _Concluded:
+        """What came of it and what `diagnose` says of it; of a whole account it is kept."""
+        place = (narrative.kind, narrative.namespace, narrative.name)
+
+        def made() -> _Concluded:
+            found = self._conclude(narrative, judge, rules)
+            documents = [finding_document(finding, self._name) for finding in found]
+            return _Concluded(
+                narrative.opening, finding_lines(found, *place, self._name), documents
+            )
+
+        if not is_whole:
+            return made()
+        asked = repr((*place, self._name, *rules.era)).encode()
+        name = f"concluded-{hashlib.blake2b(asked, digest_size=16).hexdigest()}"
+        return cached_fact(self._reader.snapshot, name, _Concluded, made)
 
     def _conclude(self, narrative: Narrative, judge: Judge, rules: AskedRules) -> list[Finding]:
         """Say in its opening what came of it; gives what `diagnose` says of it.

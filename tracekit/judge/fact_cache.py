@@ -9,6 +9,7 @@ does not fit is made again. Rows that are read are compared with their checksums
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -28,7 +29,8 @@ from tracekit.trace.stores.cache_folder import cache_folder, make_room
 
 T = TypeVar("T")
 _SUFFIX = ".json"
-#: Six for each trace, of which that of its objects may have a megabyte.
+#: Seven for each trace, of which those of its objects and of its cases may have megabytes, and one
+#: for each object of it that somebody explained.
 _FILES_MAX = 3_000
 _BYTES_MAX = 512 << 20
 
@@ -46,6 +48,7 @@ def cached_fact(snapshot: Snapshot, name: str, kind: Any, make: Callable[[], T])
         for path in folder.glob(f"{stem}.*{_SUFFIX}"):
             text = path.read_bytes()
             if path.name == _name(stem, text):
+                os.utime(path)  # used just now
                 found: T = msgspec.json.decode(text, type=kind)
                 return found
             path.unlink(missing_ok=True)
