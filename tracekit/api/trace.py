@@ -327,8 +327,8 @@ class Trace:
         if times:
             narrative = narrative.within(times)
         if times.until_ns is None:
-            told = self._concluded(narrative, judge, rules, is_whole=not times)
-            narrative.opening, narrative.finding_lines, narrative.findings = told
+            concluded = self._concluded(narrative, judge, rules, is_whole=not times)
+            narrative.opening, narrative.finding_lines, narrative.findings = concluded
         if self.problems:
             lost = (
                 "A part of the trace is lost: what it held counts here as never done, so take no "
