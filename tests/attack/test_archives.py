@@ -179,3 +179,19 @@ def test_entries_that_are_no_files_count(
     status, _, said = run("import", str(path), "-o", str(tmp_path / "out"))
     assert status == 2
     assert "more than 3 files, folders and links" in said
+
+
+def test_what_is_no_file_is_counted_and_said(tmp_path: Path) -> None:
+    """docs/trust.md: links and devices in a tar were left out without a word, and so were pipes."""
+    path = tmp_path / "links.tar"
+    path.write_bytes(TAKEN["links and devices"])
+    place = tmp_path / "folder"
+    place.mkdir()
+    os.mkfifo(place / "pipe.json")
+    (place / "link.json").symlink_to("/etc/passwd")
+    status, _, said = run("import", str(path), "-o", str(tmp_path / "out"))
+    assert status == 0
+    assert f"5 files that are no plain files left out, for example {path}/b/l.json" in said
+    status, _, said = run("import", str(place), "-o", str(tmp_path / "none"))
+    assert status == 2
+    assert "(1 that are links; 1 that are no plain files)" in said

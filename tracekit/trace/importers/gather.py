@@ -32,6 +32,8 @@ from tracekit.trace.stores.place import is_url
 _ENTRIES_MAX = 100_000
 #: Counts an entry of an archive, and refuses the archive when there are too many.
 _Count = Callable[["LineSource"], None]
+#: What an archive holds: its name, and its content; None of what is no plain file.
+_Member = tuple[str, BinaryIO | None]
 #: Unpacked bytes of one archive, and those of its files that are kept beside the output.
 _ARCHIVE_BYTES_MAX = 256 * 1024**3
 _KEPT_BYTES_MAX = 32 * 1024**3
@@ -45,6 +47,7 @@ _CHUNK_BYTES = 256 * 1024
 _AUDIT = re.compile(rb"auditID|AuditId|protoPayload")
 
 _KUBECTL = BY_NAME["kubectl"]
+_NO_FILE = "that are no plain files"
 _INSTEAD = (
     "`kubectl get cronjobs,jobs,pods,events -A -o json` prints a file that can; `tracekit import "
     "--help` lists the kinds, docs/rescue.md how to get each"
@@ -106,9 +109,11 @@ class Gathering:
             paths += [str(Path(place, name)) for name in names if not name.startswith(".")]
         for path in sorted(paths):
             if Path(path).is_symlink():
-                self._leave(path, "links")
+                self._leave(path, "that are links")
             elif Path(path).is_file():
                 yield from self._one(path, None, wanted)
+            else:
+                self._leave(path, _NO_FILE)
 
     def _one(
         self, name: str, opened: Callable[[], BinaryIO] | None, wanted: Kind | None
@@ -154,6 +159,9 @@ class Gathering:
         members = _zipped if source.peek(len(ZIP_MAGIC)) == ZIP_MAGIC else _tarred
         try:
             for name, stream in members(source, self._scratch, self._count):
+                if stream is None:
+                    self._leave(f"{source.name}/{name}", _NO_FILE)
+                    continue
                 member = LineSource(
                     f"{source.name}/{name}", opened=lambda stream=stream: stream,  # type: ignore[misc]
                     within=source.unpacked,
@@ -252,7 +260,7 @@ class _Chunks(io.RawIOBase):
         return size
 
 
-def _tarred(source: LineSource, scratch: Path, count: _Count) -> Iterator[tuple[str, BinaryIO]]:
+def _tarred(source: LineSource, scratch: Path, count: _Count) -> Iterator[_Member]:
     """The files of a tar archive, one after the other, however it is compressed."""
     del scratch
     chunks = _Chunks(source)
@@ -267,8 +275,8 @@ def _tarred(source: LineSource, scratch: Path, count: _Count) -> Iterator[tuple[
             break
         count(source)
         archive.members = []  # type: ignore[attr-defined] # it remembers all that it has seen
-        if file is not None and not _is_hidden(member.name):
-            yield member.name, cast("BinaryIO", Member(file))
+        if not member.isdir() and not _is_hidden(member.name):
+            yield member.name, None if file is None else cast("BinaryIO", Member(file))
     with archive_errors():
         while stream.read(_CHUNK_BYTES):
             pass  # what is compressed tells at its end whether it is whole
@@ -278,7 +286,7 @@ def _tarred(source: LineSource, scratch: Path, count: _Count) -> Iterator[tuple[
         raise BrokenArchiveError("it has no end mark")  # cut between two files
 
 
-def _zipped(source: LineSource, scratch: Path, count: _Count) -> Iterator[tuple[str, BinaryIO]]:
+def _zipped(source: LineSource, scratch: Path, count: _Count) -> Iterator[_Member]:
     """The files of a ZIP archive; its index is at its end, so it must lie in a file."""
     path = source.path
     if path is None or not _begins_as_zip(path):
