@@ -144,3 +144,15 @@ def test_a_link_to_itself_is_no_trace(tmp_path: Path, verb: str) -> None:
     answer = run(verb, str(loop), *(["SELECT 1"] if verb == "sql" else []))
     assert is_refusal(answer), answer
     assert "fault" not in answer[2]
+
+
+def test_room_for_what_is_put_aside_is_asked_for(tmp_path: Path) -> None:
+    """It was "[Errno 27] File too large; name another file": which file, nobody had named."""
+    honest(tmp_path / "trace", rows=400)
+    assert run("compact", str(tmp_path / "trace"), "-o", str(tmp_path / "narrow"))[0] == 0
+    done = _where_files_are_short(tmp_path, "sql", "narrow", "SELECT count(name) FROM rows")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "tracekit: no room to put work aside (File too large): make room there, or name a "
+        "folder with TMPDIR\n"
+    )

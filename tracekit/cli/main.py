@@ -7,6 +7,7 @@ exit status 2.
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import json
 import os
@@ -321,6 +322,18 @@ def _run(args: list[str] | None) -> int:
     return COULD_NOT_RUN
 
 
+def _tell_of_system(error: OSError) -> None:
+    """Say what the operating system refused."""
+    why = error.strerror or str(error)
+    if error.filename:
+        tell(f"{error.filename}: {why}; name another file or directory, or mend this one")
+    elif error.errno in {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}:
+        # Who writes an output says which; without a name is what is put aside.
+        tell(f"no room to put work aside ({why}): make room there, or name a folder with TMPDIR")
+    else:
+        tell(f"{why}; name another file or directory, or mend this one")
+
+
 def _tell(error: Exception, args: list[str] | None) -> None:
     """Say an error in one sentence."""
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
@@ -334,8 +347,7 @@ def _tell(error: Exception, args: list[str] | None) -> None:
         what = "nested too deep" if nested else f"no JSON ({error})"
         tell(f"a text of the trace is {what}: do not trust the trace")
     elif isinstance(error, OSError):
-        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        tell(f"{what}; name another file or directory, or mend this one")
+        _tell_of_system(error)
     else:
         _tell_fault(error, args)
 
