@@ -69,6 +69,14 @@ def test_a_file_that_hides_its_times_is_not_believed(tmp_path: Path) -> None:
         assert (code, "statistics do not say when" in said) == (2, True), words
 
 
+@pytest.mark.parametrize("created", [-(2**63), 2**63 - 1])
+def test_a_creation_that_no_clock_had_tells_of_no_clock(tmp_path: Path, created: int) -> None:
+    trace = forged(tmp_path / "trace", {"created_ns": pa.array([created] * 8, pa.int64())}, 8)
+    for words in (("explain", str(trace), "ns/job-1"), ("diagnose", str(trace))):
+        _, _, said = run(*words)
+        assert "fault of tracekit" not in said, words
+
+
 @pytest.mark.parametrize("recv", NO_CLOCK)
 def test_the_writer_writes_no_such_time(tmp_path: Path, recv: int) -> None:
     with TraceWriter(tmp_path / "trace") as writer:

@@ -151,11 +151,17 @@ def _gaps(facts: Facts) -> Iterator[Case]:
     )
 
 
+#: Differences of more than a century are of times that no clock had.
+_OF_A_CLOCK = range(-100 * 365 * 86_400 * NS_PER_S, 100 * 365 * 86_400 * NS_PER_S)
+
+
 def _behind(facts: Facts) -> Iterator[int]:
     for life in (life for job in facts.jobs for life in (job, *job.pods)):
         row = life.first.row
         if life.seen_from_birth and row["created_ns"] and row["recv_ns"]:
-            yield life.first.at_ns - row["created_ns"]
+            behind_ns = life.first.at_ns - row["created_ns"]
+            if behind_ns in _OF_A_CLOCK:
+                yield behind_ns
 
 
 def _skew(facts: Facts, behind: Sequence[int]) -> Iterator[Case]:
