@@ -16,7 +16,6 @@ from tracekit.base.kube.timestamps import format_rfc3339
 from tracekit.check.diff.report import DiffReport
 from tracekit.check.verdict import Judgement
 from tracekit.judge.verdict_table import verdict_table
-from tracekit.report.findings import document, text_lines
 from tracekit.report.table import counted
 
 if TYPE_CHECKING:
@@ -157,10 +156,14 @@ class Diagnosis(Table, Sequence[Finding]):
 
     def text(self, *, verbose: bool = False) -> str:
         """The findings as `tracekit diagnose` prints them; `verbose` is its `-v`."""
+        from tracekit.report.findings import text_lines  # noqa: PLC0415 - with all kinds of findings
+
         return "\n".join(text_lines(self._findings, width=_WIDTH, full=verbose)) + "\n"
 
     def document(self) -> dict[str, Any]:
         """The document of `tracekit diagnose -o json`, by docs/diagnose.schema.json."""
+        from tracekit.report.findings import document  # noqa: PLC0415 - with all kinds of findings
+
         return document(self._findings, trace=self._trace, kubernetes_version=self._version)
 
     def to_arrow(self) -> pa.Table:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec.structs import replace
 
-from tracekit.answers.findings.diagnosis import Wanted, wanted_selector
-from tracekit.answers.model import Finding
+from tracekit.api.concluding import Concluded, concluded
 from tracekit.api.results import Diagnosis, Replay, html_table
 from tracekit.base.coverage import Coverage
 from tracekit.base.errors import TraceFormatError, UsageError
@@ -22,46 +20,22 @@ from tracekit.base.time_input import TimeRange, time_range
 from tracekit.check.verdict import Judgement
 from tracekit.judge.fact_cache import cached_coverage, cached_fact
 from tracekit.judge.judged import Asked, Judge, open_under
-from tracekit.report.conclusion import conclusion
-from tracekit.report.findings import finding_document
 from tracekit.report.narrative import Narrative, narrative_of_job
 from tracekit.report.narrative_logs import add_container_logs
 from tracekit.report.narrative_manager import LoggedSync, add_logged_syncs
 from tracekit.report.narrative_others import add_judgements, add_restarts, narrative_of_cronjob
-from tracekit.sql.compared import Compared, compared, compared_runs
-from tracekit.sql.edits import (
-    Edit,
-    edits_of,
-    matching,
-    named_object,
-    revisions_with_writers,
-)
-from tracekit.sql.findings import findings_of
-from tracekit.sql.object_findings import (
-    finding_lines,
-    findings_about,
-    findings_about_job,
-)
-from tracekit.sql.session import Session
-from tracekit.sql.timeline import Happening, timeline_of
 from tracekit.trace.format.model import TraceHeader
-from tracekit.trace.format.schema import NAMES
 from tracekit.trace.stores.place import local_trace
 from tracekit.versions.overrides import AskedRules
-from tracekit.versions.release import Release
 from tracekit.versions.texts import parse_clock_offset, parse_controller_flags
 
 if TYPE_CHECKING:
     import duckdb
 
-
-class _Concluded(NamedTuple):
-    """What an account begins with: a sentence, and the findings about its object."""
-
-    opening: str
-    #: Each with whether it begins one.
-    lines: list[tuple[str, bool]]
-    findings: list[dict[str, Any]]
+    from tracekit.sql.compared import Compared
+    from tracekit.sql.edits import Edit
+    from tracekit.sql.session import Session
+    from tracekit.sql.timeline import Happening
 
 
 class Trace:
@@ -152,6 +126,8 @@ class Trace:
 
     def _session(self, rules: AskedRules | None = None) -> Session:
         """The views, with what follows from rules by these; None: by the trace's own."""
+        from tracekit.sql.session import Session  # noqa: PLC0415 - with DuckDB, slow to import
+
         rules = rules or self._asked(None, None, None)
         if rules not in self._sessions:
             self._sessions[rules] = Session(
@@ -214,6 +190,9 @@ class Trace:
         Raises:
             UsageError: A time or the selector cannot be read, or no Job is in the namespace.
         """
+        from tracekit.answers.findings.diagnosis import Wanted, wanted_selector  # noqa: PLC0415
+        from tracekit.sql.findings import findings_of  # noqa: PLC0415 - with DuckDB
+
         session = self._session(self._asked(version, feature_gates, process_zone))
         if namespace is not None:
             session.objects.check_namespace(namespace)
@@ -327,8 +306,8 @@ class Trace:
         if times:
             narrative = narrative.within(times)
         if times.until_ns is None:
-            concluded = self._concluded(narrative, judge, rules, is_whole=not times)
-            narrative.opening, narrative.finding_lines, narrative.findings = concluded
+            begins = self._concluded(narrative, judge, rules, is_whole=not times)
+            narrative.opening, narrative.finding_lines, narrative.findings = begins
         if self.problems:
             lost = (
                 "A part of the trace is lost: what it held counts here as never done, so take no "
@@ -361,6 +340,8 @@ class Trace:
         Raises:
             UsageError: The trace has no such object, or the time cannot be read.
         """
+        from tracekit.sql.timeline import timeline_of  # noqa: PLC0415 - with DuckDB
+
         session = self._session()
         wanted = session.objects.key(key, namespace) if key is not None else None
         times = time_range(lambda: session.end_ns, since=since, from_=from_, to=to)
@@ -383,6 +364,8 @@ class Trace:
         Raises:
             UsageError: The trace has no such object.
         """
+        from tracekit.sql.edits import edits_of, matching, named_object  # noqa: PLC0415 - with DuckDB
+
         session = self._session()
         space, own, stream = (namespace, None, None)
         if key is not None:
@@ -404,6 +387,8 @@ class Trace:
         Raises:
             UsageError: The trace has no such Job, or no such runs.
         """
+        from tracekit.sql.compared import compared, compared_runs  # noqa: PLC0415 - with DuckDB
+
         session = self._session()
         key = session.objects.key(first)
         if second is not None:
@@ -412,47 +397,18 @@ class Trace:
 
     def _concluded(
         self, narrative: Narrative, judge: Judge, rules: AskedRules, *, is_whole: bool
-    ) -> _Concluded:
+    ) -> Concluded:
         """What came of it and what `diagnose` says of it; of a whole account it is kept."""
         place = (narrative.kind, narrative.namespace, narrative.name)
 
-        def made() -> _Concluded:
-            found = self._conclude(narrative, judge, rules)
-            documents = [finding_document(finding, self._name) for finding in found]
-            return _Concluded(
-                narrative.opening, finding_lines(found, *place, self._name), documents
-            )
+        def made() -> Concluded:
+            return concluded(self._name, self._reader, narrative, judge, rules, self._session)
 
         if not is_whole:
             return made()
         asked = repr((*place, self._name, *rules.era)).encode()
         name = f"concluded-{hashlib.blake2b(asked, digest_size=16).hexdigest()}"
-        return cached_fact(self._reader.snapshot, name, _Concluded, made)
-
-    def _conclude(self, narrative: Narrative, judge: Judge, rules: AskedRules) -> list[Finding]:
-        """Say in its opening what came of it; gives what `diagnose` says of it.
-
-        Of a Job its own rows tell both, which are few.
-        """
-        place = (narrative.kind, narrative.namespace, narrative.name)
-        if narrative.kind != "Job":
-            whole = self._session(rules)
-            narrative.opening = conclusion(whole, narrative)
-            return findings_about(*place, findings_of(whole))
-        said = rules.kubernetes_version or self.header.kubernetes_version
-        mine = self._reader.table(NAMES, namespace=narrative.namespace, job=narrative.name)
-        mine = mine.unify_dictionaries()
-        with closing(Session([], held={"": mine})) as session:
-            narrative.opening = conclusion(session, narrative)
-            return findings_about_job(
-                self._reader,
-                mine,
-                session,
-                *place[1:],
-                narrative.judgements,
-                end_ns=judge.run_context.end_ns,
-                release=Release.of(judge.era, is_said=bool(said)),
-            )
+        return cached_fact(self._reader.snapshot, name, Concluded, made)
 
     def _narrative(self, namespace: str, name: str, judge: Judge, rules: AskedRules) -> Narrative:
         judged = judge.job(namespace, name) if (namespace, name) in judge.objects.jobs else None
@@ -503,6 +459,8 @@ class Trace:
         )
         session.compute("cron_ticks")
         rows = session.rows(query, namespace=namespace, name=name)
+        from tracekit.sql.edits import revisions_with_writers  # noqa: PLC0415 - with DuckDB
+
         revisions = revisions_with_writers(session, "cronjobs", namespace, name)
         return narrative_of_cronjob(namespace, name, rows, revisions, about)
 

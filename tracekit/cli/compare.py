@@ -7,9 +7,9 @@ import sys
 import click
 
 from tracekit.cli.completion import complete_key, complete_trace
+from tracekit.cli.damage import tell_problems
 from tracekit.cli.one_trace import session_of_one
 from tracekit.cli.snapshot_input import look_option
-from tracekit.cli.sql import tell_problems
 from tracekit.cli.trace_options import namespace_option, output_option
 from tracekit.report.compared import compared_document, write_compared
 from tracekit.report.documents import write_document

@@ -36,7 +36,7 @@ from tracekit.cli.cron_options import (
     release_option,
     schedule_options,
 )
-from tracekit.cli.sql import tell_problems
+from tracekit.cli.damage import tell_problems
 from tracekit.cli.trace_options import output_option
 from tracekit.report.documents import write_document
 from tracekit.report.table import counted, write_line

@@ -20,9 +20,9 @@ from tracekit.base.errors import UsageError
 from tracekit.base.escaping import for_json
 from tracekit.cli.baselines import baseline_option, read_baseline, tell_unused
 from tracekit.cli.completion import complete_trace
+from tracekit.cli.damage import tell_problems
 from tracekit.cli.messages import say, waiting
 from tracekit.cli.snapshot_input import as_one_trace, look_option
-from tracekit.cli.sql import tell_problems
 from tracekit.cli.trace_options import (
     asked_rules,
     clock_option,

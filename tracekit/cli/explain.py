@@ -10,9 +10,9 @@ import click
 from tracekit.api import Trace
 from tracekit.base.errors import UsageError
 from tracekit.cli.completion import complete_key, complete_trace
+from tracekit.cli.damage import tell_problems
 from tracekit.cli.messages import tell_all, tell_judging
 from tracekit.cli.snapshot_input import as_trace, is_imported
-from tracekit.cli.sql import tell_problems
 from tracekit.cli.trace_options import (
     clock_option,
     namespace_option,

@@ -11,8 +11,8 @@ import click
 
 from tracekit.base.errors import UsageError
 from tracekit.cli.completion import complete_trace
+from tracekit.cli.damage import tell_problems
 from tracekit.cli.messages import say
-from tracekit.cli.sql import tell_problems
 from tracekit.cli.targets import check_free, opened, text_opened
 from tracekit.cli.trace_options import namespace_option, range_options, range_within
 from tracekit.cli.units import HERE

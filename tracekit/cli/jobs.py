@@ -16,9 +16,10 @@ from tracekit.base.kube.selectors import selector_matches
 from tracekit.base.suggest import hint
 from tracekit.base.time_input import ALWAYS, TimeRange
 from tracekit.cli.completion import complete_cronjob, complete_job_column, complete_trace
+from tracekit.cli.damage import tell_problems
 from tracekit.cli.messages import tell
 from tracekit.cli.snapshot_input import as_trace, look_option
-from tracekit.cli.sql import check_namespace, tell_left_out, tell_problems
+from tracekit.cli.sql import check_namespace, tell_left_out
 from tracekit.cli.trace_options import absolute, namespace_option, range_options, range_within
 from tracekit.report.rows import FORMATS, write_listing, write_rows
 from tracekit.sql.catalog import job_columns

@@ -7,8 +7,8 @@ from heapq import nsmallest
 from typing import Any, TypeVar
 
 from tracekit.base.errors import UsageError
+from tracekit.cli.damage import tell_problems
 from tracekit.cli.snapshot_input import as_trace
-from tracekit.cli.sql import tell_problems
 from tracekit.sql.session import Session
 
 _Item = TypeVar("_Item")

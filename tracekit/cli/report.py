@@ -10,13 +10,14 @@ import click
 
 from tracekit.base.errors import UsageError
 from tracekit.cli.completion import complete_key, complete_trace
+from tracekit.cli.damage import tell_problems
 from tracekit.cli.executor_options import many_options
 from tracekit.cli.many import ask_executor, of_that_time, tell_troubles
 from tracekit.cli.messages import say, tell, waiting
 from tracekit.cli.report_many import ReportQuestion, pages_of, write_pages
 from tracekit.cli.report_serve import serve_report
 from tracekit.cli.snapshot_input import as_trace, look_option
-from tracekit.cli.sql import check_namespace, tell_problems
+from tracekit.cli.sql import check_namespace
 from tracekit.cli.targets import check_free, text_opened
 from tracekit.cli.trace_options import (
     asked_rules,

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -16,9 +16,9 @@ from tracekit.base.plain_files import NoPlainFileError, read_bounded
 from tracekit.base.suggest import closest
 from tracekit.base.time_input import TimeRange, time_range
 from tracekit.cli.completion import complete_example, complete_trace
-from tracekit.cli.damage import note_damage
+from tracekit.cli.damage import tell_problems
 from tracekit.cli.executor_options import many_options
-from tracekit.cli.messages import tell, tell_all, tell_judging
+from tracekit.cli.messages import tell, tell_judging
 from tracekit.cli.snapshot_input import as_trace, look_option
 from tracekit.cli.trace_options import (
     absolute,
@@ -36,9 +36,6 @@ from tracekit.sql.computed import takes_only_verdicts
 from tracekit.sql.scope import Chosen
 from tracekit.sql.session import JudgedBy, Session
 from tracekit.trace.format.model import HEADER_NAME
-
-if TYPE_CHECKING:
-    from tracekit.api import Trace
 
 #: No query that somebody wrote comes near it.
 _SCRIPT_BYTES_MAX = 16 << 20
@@ -195,16 +192,6 @@ def _is_trace(word: str) -> bool:
         return (Path(word) / HEADER_NAME).exists()
     except (OSError, ValueError):  # a query need not be possible as a path: too long, say
         return False
-
-
-def tell_problems(source: Session | Trace, printed: set[str]) -> set[str]:
-    """Say on stderr what is left out of the answers, and by which rules, each thing once.
-
-    A trace that is damaged makes the exit status 2, whatever could be answered.
-    """
-    if source.is_damaged:
-        note_damage()
-    return tell_all([*source.problems, *source.warnings], printed)
 
 
 def tell_left_out(session: Session) -> None:

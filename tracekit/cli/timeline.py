@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 from tracekit.cli.completion import complete_key, complete_trace
+from tracekit.cli.damage import tell_problems
 from tracekit.cli.messages import tell
 from tracekit.cli.one_trace import first_of, session_of_one
 from tracekit.cli.snapshot_input import look_option
-from tracekit.cli.sql import tell_problems
 from tracekit.cli.trace_options import (
     limit_option,
     namespace_option,

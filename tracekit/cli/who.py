@@ -11,10 +11,10 @@ import click
 from tracekit.base.errors import UsageError
 from tracekit.base.suggest import hint
 from tracekit.cli.completion import complete_actor, complete_key, complete_trace
+from tracekit.cli.damage import tell_problems
 from tracekit.cli.messages import tell
 from tracekit.cli.one_trace import first_of, session_of_one
 from tracekit.cli.snapshot_input import look_option
-from tracekit.cli.sql import tell_problems
 from tracekit.cli.trace_options import (
     limit_option,
     namespace_option,
