@@ -176,6 +176,12 @@ def test_what_is_said_first(thread: str, facts: Facts) -> None:
     check_first_screen(ASKED, thread, facts)
 
 
+def told_of(verb, file: Path, text: str) -> str:
+    """What `diagnose` says of a file with that text, in one line."""
+    file.write_text(text)
+    return " ".join(verb("diagnose", str(file), "--at", at("10:00"))[1].split())
+
+
 TABLE = """NAMESPACE  NAME  SCHEDULE     SUSPEND  ACTIVE  LAST SCHEDULE  AGE
 app        tick  */5 * * * *  False    1       14d            90d
 app        fine  */5 * * * *  False    0       3m             90d
@@ -184,9 +190,7 @@ app        rest  */5 * * * *  True     0       14d            90d
 
 
 def test_a_table_shows_that_nothing_was_started(run, tmp_path: Path) -> None:  # noqa: F811
-    file = tmp_path / "table.txt"
-    file.write_text(TABLE)
-    out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
+    out = told_of(run, tmp_path / "table.txt", TABLE)
     assert "WARNING TK455 CronJob app/tick: was shown without a start that was due" in out
     assert "LAST SCHEDULE 14d, ACTIVE 1 (*/5 * * * *): 4,031 times due since; a run that has" in out
     assert "as of 2026-05-04 10:00:00Z" in out
@@ -221,8 +225,8 @@ def test_one_job_alone_says_nothing_of_others(run, tmp_path: Path) -> None:  # n
     file, items = tmp_path / "list.json", [pod("Running", container("main", RUNNING))]
     for number, severity in (1, "INFO"), (2, "WARNING"):
         items.append(job(name=f"other-{number}", uid=f"j-9{number}"))
-        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-        out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
+        listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+        out = told_of(run, file, listed)
         assert re.search(rf"{severity} +TK423", out)
         assert ("its Job is gone" in out) is (number > 1)
 
@@ -259,9 +263,7 @@ def test_a_pod_of_a_workflow_that_is_deleted_is_told(
         alone("Running", container("main", RUNNING), owner="Workflow", conditions=of, meta=meta)
         for of, meta in (([], {}), (shown, going), (shown, going))
     ]
-    file = tmp_path / "watch.json"
-    file.write_text(watched(*states))
-    out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
+    out = told_of(run, tmp_path / "watch.json", watched(*states))
     assert said in out
     assert "a pod of Workflow up" in out
 
@@ -271,9 +273,8 @@ def test_events_about_who_makes_pods_are_told(run, tmp_path: Path) -> None:  # n
     message = 'persistentvolumeclaims "pvc-1" is forbidden: exceeded quota: q, used: 20'
     said = event("Pod", "Failed", f"failed to create PVC pvc-1: {message}")
     said["involvedObject"].update(kind="PipelineRun", name="build", uid="t-1")
-    file = tmp_path / "events.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [said]}))
-    out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
+    listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": [said]})
+    out = told_of(run, tmp_path / "events.json", listed)
     assert "TK445 PipelineRun app/build: was told of with the warning Failed" in out
     assert "Free the quota or raise it" in out
 
@@ -286,9 +287,7 @@ app        runs   Running             0/1          3h        3h
 
 
 def test_a_table_shows_that_jobs_are_ending(run, tmp_path: Path) -> None:  # noqa: F811
-    file = tmp_path / "table.txt"
-    file.write_text(JOBS)
-    out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
+    out = told_of(run, tmp_path / "table.txt", JOBS)
     assert "INFO TK458 Job app/early: was shown as a success that is not Complete yet" in out
     assert "INFO TK458 Job app/going: was shown as being deleted" in out
     assert "its finalizers are removed" in out
