@@ -325,13 +325,12 @@ def _run(args: list[str] | None) -> int:
 def _tell_of_system(error: OSError) -> None:
     """Say what the operating system refused."""
     why = error.strerror or str(error)
-    if error.filename:
-        tell(f"{error.filename}: {why}; name another file or directory, or mend this one")
-    elif error.errno in {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}:
+    if not error.filename and error.errno in {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}:
         # Who writes an output says which; without a name is what is put aside.
         tell(f"no room to put work aside ({why}): make room there, or name a folder with TMPDIR")
-    else:
-        tell(f"{why}; name another file or directory, or mend this one")
+        return
+    named = f"{error.filename}: " if error.filename else ""
+    tell(f"{named}{why}; name another file or directory, or mend this one")
 
 
 def _tell(error: Exception, args: list[str] | None) -> None:
