@@ -102,7 +102,7 @@ def test_what_an_account_begins_with_is_kept(
         concluded.append(narrative.name)
         return conclusion(session, narrative)
 
-    monkeypatch.setattr("tracekit.report.conclusion.conclusion", noted)
+    monkeypatch.setattr("tracekit.api.concluding.conclusion", noted)
     with tracekit.open(_TRACE) as trace:
         job = trace.sql("SELECT namespace || '/' || job FROM jobs ORDER BY 1").fetchall()[0][0]
         first, again = trace.explain(job), trace.explain(job)

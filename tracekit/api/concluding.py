@@ -1,31 +1,26 @@
-"""What the account of an object begins with: what came of it, and what `diagnose` says of it."""
+"""What the account of an object begins with: what came of it, and what `diagnose` says of it.
+
+DuckDB and the rules of all findings are slow to import, and what comes of them is kept: who has it
+does not import this room.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tracekit.report.narrative import Narrative
+from tracekit.answers.model import Finding
+from tracekit.judge.judged import Judge
+from tracekit.report.conclusion import conclusion
+from tracekit.report.findings import finding_document
+from tracekit.report.narrative import Concluded, Narrative
+from tracekit.sql.findings import findings_of
+from tracekit.sql.object_findings import finding_lines, findings_about, findings_about_job
+from tracekit.sql.session import Session
 from tracekit.trace.format.schema import NAMES
+from tracekit.trace.reading.reader import TraceReader
+from tracekit.versions.overrides import AskedRules
 from tracekit.versions.release import Release
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tracekit.answers.model import Finding
-    from tracekit.judge.judged import Judge
-    from tracekit.sql.session import Session
-    from tracekit.trace.reading.reader import TraceReader
-    from tracekit.versions.overrides import AskedRules
-
-
-class Concluded(NamedTuple):
-    """A sentence, and the findings about the object."""
-
-    opening: str
-    #: Each with whether it begins one.
-    lines: list[tuple[str, bool]]
-    findings: list[dict[str, Any]]
 
 
 def concluded(
@@ -38,38 +33,23 @@ def concluded(
 ) -> Concluded:
     """Both, of an object whose account is there; `whole` gives a session over all of the trace.
 
-    `trace`: what the reader calls it, for commands. DuckDB and the rules of the findings are slow
-    to import, and what comes of them is kept: they are imported where it is made.
+    `trace`: what the reader calls it, for commands.
     """
-    from tracekit.report.findings import finding_document  # noqa: PLC0415 - see above
-    from tracekit.sql.object_findings import finding_lines  # noqa: PLC0415
-
     place = (narrative.kind, narrative.namespace, narrative.name)
     if narrative.kind == "Job":
         opening, found = _of_job(reader, narrative, judge, rules)
     else:
-        opening, found = _of_cronjob(narrative, whole(rules))
+        session = whole(rules)
+        opening = conclusion(session, narrative)
+        found = findings_about(*place, findings_of(session))
     documents = [finding_document(finding, trace) for finding in found]
     return Concluded(opening, finding_lines(found, *place, trace), documents)
-
-
-def _of_cronjob(narrative: Narrative, session: Session) -> tuple[str, list[Finding]]:
-    from tracekit.report.conclusion import conclusion  # noqa: PLC0415
-    from tracekit.sql.findings import findings_of  # noqa: PLC0415
-    from tracekit.sql.object_findings import findings_about  # noqa: PLC0415
-
-    place = (narrative.kind, narrative.namespace, narrative.name)
-    return conclusion(session, narrative), findings_about(*place, findings_of(session))
 
 
 def _of_job(
     reader: TraceReader, narrative: Narrative, judge: Judge, rules: AskedRules
 ) -> tuple[str, list[Finding]]:
     """Its own rows tell both, which are few."""
-    from tracekit.report.conclusion import conclusion  # noqa: PLC0415
-    from tracekit.sql.object_findings import findings_about_job  # noqa: PLC0415
-    from tracekit.sql.session import Session  # noqa: PLC0415
-
     said = rules.kubernetes_version or reader.header.kubernetes_version
     mine = reader.table(NAMES, namespace=narrative.namespace, job=narrative.name)
     mine = mine.unify_dictionaries()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -12,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec.structs import replace
 
-from tracekit.api.concluding import Concluded, concluded
 from tracekit.api.results import Diagnosis, Replay, html_table
 from tracekit.base.coverage import Coverage
 from tracekit.base.errors import TraceFormatError, UsageError
@@ -20,7 +18,7 @@ from tracekit.base.time_input import TimeRange, time_range
 from tracekit.check.verdict import Judgement
 from tracekit.judge.fact_cache import cached_coverage, cached_fact
 from tracekit.judge.judged import Asked, Judge, open_under
-from tracekit.report.narrative import Narrative, narrative_of_job
+from tracekit.report.narrative import Concluded, Narrative, narrative_of_job
 from tracekit.report.narrative_logs import add_container_logs
 from tracekit.report.narrative_manager import LoggedSync, add_logged_syncs
 from tracekit.report.narrative_others import add_judgements, add_restarts, narrative_of_cronjob
@@ -402,13 +400,16 @@ class Trace:
         place = (narrative.kind, narrative.namespace, narrative.name)
 
         def made() -> Concluded:
+            from tracekit.api.concluding import concluded  # noqa: PLC0415 - with DuckDB, and kept
+
             return concluded(self._name, self._reader, narrative, judge, rules, self._session)
 
         if not is_whole:
             return made()
-        asked = repr((*place, self._name, *rules.era)).encode()
-        name = f"concluded-{hashlib.blake2b(asked, digest_size=16).hexdigest()}"
-        return cached_fact(self._reader.snapshot, name, Concluded, made)
+        return cached_fact(
+            self._reader.snapshot, "concluded", Concluded, made,
+            rules=rules, about=(*place, self._name),
+        )  # fmt: skip
 
     def _narrative(self, namespace: str, name: str, judge: Judge, rules: AskedRules) -> Narrative:
         judged = judge.job(namespace, name) if (namespace, name) in judge.objects.jobs else None
@@ -453,14 +454,14 @@ class Trace:
     def _cronjob(
         self, namespace: str, name: str, about: list[Judgement], session: Session
     ) -> Narrative:
+        from tracekit.sql.edits import revisions_with_writers  # noqa: PLC0415 - with DuckDB
+
         query = (
             "SELECT epoch_ns(due_at) AS due_ns, outcome, policy, job, schedule, why "
             "FROM cron_ticks WHERE namespace = $namespace AND cronjob = $name ORDER BY due_at"
         )
         session.compute("cron_ticks")
         rows = session.rows(query, namespace=namespace, name=name)
-        from tracekit.sql.edits import revisions_with_writers  # noqa: PLC0415 - with DuckDB
-
         revisions = revisions_with_writers(session, "cronjobs", namespace, name)
         return narrative_of_cronjob(namespace, name, rows, revisions, about)
 

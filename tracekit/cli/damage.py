@@ -1,4 +1,4 @@
-"""What a command must remember of a damaged trace until it is done."""
+"""What a command says of a trace that lacks something, and remembers of it until it is done."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -26,6 +26,7 @@ from tracekit.trace.reading.objects import Objects, objects_of
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.reading.snapshot import Snapshot
 from tracekit.trace.stores.cache_folder import cache_folder, make_room
+from tracekit.versions.overrides import AskedRules
 
 T = TypeVar("T")
 _SUFFIX = ".json"
@@ -35,15 +36,27 @@ _FILES_MAX = 3_000
 _BYTES_MAX = 512 << 20
 
 
-def cached_fact(snapshot: Snapshot, name: str, kind: Any, make: Callable[[], T]) -> T:
+def cached_fact(
+    snapshot: Snapshot,
+    name: str,
+    kind: Any,
+    make: Callable[[], T],
+    *,
+    rules: AskedRules | None = None,
+    about: Sequence[str] = (),
+) -> T:
     """What was kept under the name; else it is made, and kept. `kind`: its type, for msgspec.
 
-    Of a trace that has lost something, or that has no checksums, nothing is kept.
+    `rules`: what the user says of them, where it follows from these, too; `about`: which part of
+    the trace. Of one that has lost something, or that has no checksums, nothing is kept.
     """
     files = snapshot.files
     if snapshot.losses or not all(isinstance(f, SegmentFile) and f.is_sealed for f in files):
         return make()
-    folder, stem = cache_folder() / "facts", f"{name}-{verdicts_key(snapshot)}"
+    if about:
+        name = f"{name}-{_digest(repr((*about,)).encode())}"
+    key = verdicts_key(snapshot) if rules is None else verdicts_key(snapshot, *rules.era)
+    folder, stem = cache_folder() / "facts", f"{name}-{key}"
     with suppress(OSError, RuntimeError, msgspec.MsgspecError):
         for path in folder.glob(f"{stem}.*{_SUFFIX}"):
             text = path.read_bytes()
@@ -82,4 +95,8 @@ def _keep(folder: Path, stem: str, text: bytes) -> None:
 
 
 def _name(stem: str, text: bytes) -> str:
-    return f"{stem}.{hashlib.blake2b(text, digest_size=16).hexdigest()}{_SUFFIX}"
+    return f"{stem}.{_digest(text)}{_SUFFIX}"
+
+
+def _digest(text: bytes) -> str:
+    return hashlib.blake2b(text, digest_size=16).hexdigest()

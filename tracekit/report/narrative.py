@@ -85,6 +85,15 @@ class Step(Struct, frozen=True):
         return self.first_rv or self.rv
 
 
+class Concluded(NamedTuple):
+    """What an account begins with: a sentence, and what `diagnose` says of the object."""
+
+    opening: str
+    #: Each with whether it begins a finding.
+    lines: list[tuple[str, bool]]
+    findings: list[dict[str, Any]]
+
+
 @dataclass(slots=True)
 class Narrative:
     """All steps of one Job or CronJob, and how it stood at the end."""

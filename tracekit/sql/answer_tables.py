@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tracekit.answers.findings.diagnosis import diagnose
 from tracekit.answers.tables import cause_rows, ending_rows, finding_rows, wait_rows
 from tracekit.sql.computed import SCHEMAS
 from tracekit.sql.diagnosed import facts_from
-from tracekit.sql.findings import findings_of
+from tracekit.sql.findings import diagnosis_of, findings_of
 
 if TYPE_CHECKING:
     from tracekit.sql.session import Session
@@ -35,7 +34,7 @@ def answers_of(source: Source, session: Session, table: str) -> dict[str, pa.Tab
         }
     else:
         facts = facts_from(session)
-        findings = diagnose(facts)
+        findings = diagnosis_of(session, facts).findings()
         rows = {
             "_endings": ending_rows(facts, findings),
             "_waits": wait_rows(facts, findings, called),

@@ -8,6 +8,7 @@ from tracekit.answers.findings.baseline import Baseline
 from tracekit.answers.findings.diagnosis import Diagnosed, Wanted, diagnose, diagnosed
 from tracekit.answers.model import Finding
 from tracekit.answers.parts import OnePart, Parts
+from tracekit.answers.trace_model import Facts
 from tracekit.base.collecting import collecting_rarely
 from tracekit.sql.diagnosed import facts_from, not_judged_because
 from tracekit.sql.kept_cases import kept_diagnosis
@@ -35,16 +36,21 @@ def findings_of(
 
 
 @collecting_rarely()
-def diagnosis_of(session: Session) -> Diagnosed:
+def diagnosis_of(session: Session, facts: Facts | None = None) -> Diagnosed:
     """All that is found in a session's one trace, for whoever asks about parts of it.
 
-    Of a whole trace it is kept beside the verdicts.
+    Of a whole trace it is kept beside the verdicts. `facts`: all of its, where they are there.
     """
+
+    def made() -> Diagnosed:
+        return diagnosed(parts_from(session) if facts is None else OnePart(facts))
+
     source = session.whole_trace
+    snapshot = None if source is None else source.snapshot
     # Its verdicts come first: with them comes what there is to know about the rules.
-    if source is None or not_judged_because(session) is not None or session.problems:
-        return diagnosed(parts_from(session))
-    return kept_diagnosis(source, session.rules, lambda: diagnosed(parts_from(session)))
+    if snapshot is None or not_judged_because(session) is not None or session.problems:
+        return made()
+    return kept_diagnosis(snapshot, session.rules, made)
 
 
 def parts_from(session: Session) -> Parts:

@@ -15,8 +15,7 @@ from tracekit.answers.findings.diagnosis import RULES, Diagnosed, JobNote
 from tracekit.answers.model import Case, Rule
 from tracekit.answers.pauses import Pause
 from tracekit.judge.fact_cache import cached_fact
-from tracekit.judge.verdict_cache import verdicts_key
-from tracekit.sql.sources import Source
+from tracekit.trace.reading.snapshot import Snapshot
 from tracekit.versions.overrides import AskedRules
 
 _RULES = {rule.id: rule for rule in RULES}
@@ -36,19 +35,13 @@ class _Kept(Struct, frozen=True):
     not_judged: str | None
 
 
-def kept_diagnosis(source: Source, asked: AskedRules, make: Callable[[], Diagnosed]) -> Diagnosed:
+def kept_diagnosis(
+    snapshot: Snapshot, rules: AskedRules, make: Callable[[], Diagnosed]
+) -> Diagnosed:
     """What was found by these rules in all of a judged trace before; else it is made, and kept."""
-    if source.snapshot is None:
-        return make()
-    made: list[Diagnosed] = []
-
-    def found() -> _Kept:
-        made.append(make())
-        return _with_ids(made[0])
-
-    name = f"cases-{verdicts_key(source.snapshot, *asked.era)}"
-    kept = cached_fact(source.snapshot, name, _Kept, found)
-    return made[0] if made else _without_ids(kept)
+    return _without_ids(
+        cached_fact(snapshot, "cases", _Kept, lambda: _with_ids(make()), rules=rules)
+    )
 
 
 def _with_ids(found: Diagnosed) -> _Kept:
