@@ -137,6 +137,11 @@ class JobSpec(msgspec.Struct, frozen=True, gc=False):
     ttl_s: int | None
     raw: Mapping[str, Any]
 
+    @property
+    def ignores_failures(self) -> bool:
+        """Whether its podFailurePolicy may leave failures out of the status."""
+        return any(rule.get("action") == "Ignore" for rule in self.pod_failure_rules or ())
+
 
 class JobStatus(msgspec.Struct, frozen=True, gc=False):
     """The status of a Job; None means that the field is absent.

@@ -440,9 +440,18 @@ class KeyEvidence:
         return sum(1 for revision in self.history.pods if revision.recv_ns <= end_ns)
 
     def may_have_failed(self, at_ns: int) -> bool:
-        """Whether pods of the Job may have failed by the end of a blind time."""
+        """Whether pods of the Job may have failed by the end of a blind time.
+
+        A failure that its policy ignores is in no status, and its pod may be gone.
+        """
+        uncounted = self.rules.ignored_failures_delay
         return any(
-            job.recv_ns <= at_ns and (job.view.status.failed or job.view.status.uncounted_failed)
+            job.recv_ns <= at_ns
+            and (
+                job.view.status.failed
+                or job.view.status.uncounted_failed
+                or (uncounted and job.view.spec.ignores_failures)
+            )
             for job in self.history.jobs
         ) or any(
             pod.recv_ns <= at_ns and (pod.view.phase == "Failed" or pod.view.deleted_ns is not None)

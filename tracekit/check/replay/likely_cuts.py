@@ -27,8 +27,7 @@ class PodCounts:
     @classmethod
     def of(cls, pods: Sequence[Revision[PodView]], job: JobView) -> PodCounts:
         """Count along the whole stream, the pods that a sync does not release."""
-        rules = job.spec.pod_failure_rules or ()
-        counts = cls(ignores=any(rule.get("action") == "Ignore" for rule in rules))
+        counts = cls(ignores=job.spec.ignores_failures)
         ready = 0
         finished: set[str] = set()
         is_ready: set[str] = set()
