@@ -235,6 +235,10 @@ class CutSearch(Attempts):
             unseen = cut.memory.copy()
             unseen.expectations = PodExpectations(1, 0, at_ns)
             yield replace(cut, memory=unseen, guess="creations before the record could see")
+            if cut.memory.finalizers:
+                refused = cut.memory.copy()
+                refused.finalizers = frozenset()
+                yield replace(cut, memory=refused, guess="removals refused out of sight")
 
     def at_its_time(self, state: State, cut: Cut, assume: Assumptions) -> Explanation | None:
         """Try the latest time at which the sync can have run, and just before each timer."""
