@@ -19,6 +19,7 @@ from tests.attack.answers import is_refusal, run
 from tests.attack.forge import honest
 from tests.record.kills import ROOT
 from tests.support.traces import TRACES
+from tracekit.cli.export import _TEXT as TEXTS
 from tracekit.judge.verdict_table import VerdictWriter, cached_table, load_verdicts
 
 VERBS = (
@@ -27,6 +28,10 @@ VERBS = (
     ("merge", "trace", "trace", "-o", "out"),
     ("compact", "trace", "-o", "out"),
     ("simulate", "--workload", "load.json", "-o", "out"),
+)
+FILES = (
+    *(("export", "trace", "--format", kind, "-o", "out") for kind in ("perfetto", *TEXTS)),
+    ("report", "trace", "-o", "out"),
 )
 _SPEC = {"template": {"spec": {"containers": [{"name": "main", "image": "main"}]}}}
 LOAD = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "load"}, "spec": _SPEC}
@@ -54,6 +59,26 @@ def test_a_trace_is_there_whole_or_not_at_all(words: tuple[str, ...], tmp_path: 
     assert done.returncode == 2, done.stderr
     assert "out cannot be written (File too large): make room" in done.stderr.splitlines()[-1]
     assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("before", [None, "what was there"])
+@pytest.mark.parametrize("words", FILES, ids=" ".join)
+def test_a_file_is_there_whole_or_not_at_all(
+    words: tuple[str, ...], before: str | None, tmp_path: Path
+) -> None:
+    """Half an export or a report stayed behind, under its name and in place of what had it."""
+    honest(tmp_path / "trace", rows=400)
+    target = tmp_path / "out"
+    if before is not None:
+        target.write_text(before)
+        words = (*words, "--force")
+    done = _where_files_are_short(tmp_path, *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[-1] == (
+        "tracekit: out cannot be written (File too large): make room, or name another file with -o"
+    )
+    left = {path.name for path in tmp_path.iterdir()} - {"trace"}
+    assert left == set() if before is None else (target.read_text() == before and left == {"out"})
 
 
 @pytest.mark.parametrize("words", VERBS, ids=lambda words: words[0])

@@ -23,6 +23,7 @@ from tracekit.cli.completion import complete_trace
 from tracekit.cli.damage import tell_problems
 from tracekit.cli.messages import say, waiting
 from tracekit.cli.snapshot_input import as_one_trace, look_option
+from tracekit.cli.targets import text_opened
 from tracekit.cli.trace_options import (
     asked_rules,
     clock_option,
@@ -135,12 +136,8 @@ def _wanted(session: Session, options: dict[str, Any]) -> Wanted:
 
 def _write_baseline(findings: Sequence[Finding], target: Path) -> None:
     text = orjson.dumps(baseline_document(findings), option=orjson.OPT_INDENT_2).decode()
-    try:
-        target.write_text(for_json(text) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise UsageError(
-            f"{target} cannot be written ({error.strerror}): name another with --write-baseline"
-        ) from error
+    with text_opened(target, force=True, instead="another with --write-baseline") as file:
+        file.write(for_json(text) + "\n")
     say(f"Wrote {target}: it accepts what is found now")
 
 

@@ -70,14 +70,7 @@ def export(
         session.objects.check_namespace(namespace)
     found = happenings(session, namespace=namespace, times=range_within(session.end_ns, **times))
     tell_problems(session, printed)
-    try:
-        _write(found, kind, target, force=force)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise UsageError(
-            f"{output} cannot be written ({error.strerror or error}): name another file with -o"
-        ) from error
+    _write(found, kind, target, force=force)
     if target is not None:
         size = target.stat().st_size
         say(f"Wrote {target}: {counted(len(found.jobs), 'Job')}, {size:,} bytes")

@@ -29,7 +29,12 @@ from tracekit.cli import imports
 from tracekit.cli.config import defaults_of
 from tracekit.cli.damage import damage_noted
 from tracekit.cli.messages import say, tell, tell_error
-from tracekit.cli.streams import say_what_can_be_said, stand_in_for_closed
+from tracekit.cli.streams import (
+    STDOUT,
+    name_what_is_printed,
+    say_what_can_be_said,
+    stand_in_for_closed,
+)
 from tracekit.cli.usage import LazyGroup, Unsaid, Verb, sentence
 
 COULD_NOT_RUN = 2
@@ -252,6 +257,7 @@ def main(args: list[str] | None = None) -> None:
         try:
             stand_in_for_closed()
             say_what_can_be_said()
+            name_what_is_printed()
             with INTERRUPTS.put_off():
                 imports.take_effect()
             _keep_private()
@@ -325,6 +331,9 @@ def _run(args: list[str] | None) -> int:
 def _tell_of_system(error: OSError) -> None:
     """Say what the operating system refused."""
     why = error.strerror or str(error)
+    if error.filename == STDOUT:
+        tell(f"{STDOUT} cannot be written ({why}): make room there, or send the answer elsewhere")
+        return
     if not error.filename and error.errno in {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}:
         # Who writes an output says which; without a name is what is put aside.
         tell(f"no room to put work aside ({why}): make room there, or name a folder with TMPDIR")

@@ -138,13 +138,8 @@ def report(
 
 
 def _write(target: Path, page: str, *, force: bool) -> None:
-    try:
-        with text_opened(target, force=force) as file:
-            file.write(page)
-    except OSError as error:
-        raise UsageError(
-            f"{target} cannot be written ({error.strerror or error}): name another file with -o"
-        ) from error
+    with text_opened(target, force=force) as file:
+        file.write(page)
     say(f"Wrote {target}: {len(page.encode()):,} bytes")
 
 

@@ -8,16 +8,17 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from tracekit.base.errors import UsageError
 from tracekit.base.time_input import TimeRange
 from tracekit.cli.many import Document, without
-from tracekit.cli.targets import opened
+from tracekit.cli.targets import opened, unwritable
 from tracekit.report.html.data import report_data
 from tracekit.report.html.page import report_page
 from tracekit.sql.session import Session
 from tracekit.trace.stores.namespaces import lacks_namespace
 from tracekit.trace.stores.place import is_url
 from tracekit.versions.overrides import AskedRules
+
+_INSTEAD = "another folder with -o"
 
 
 class ReportQuestion(Struct, frozen=True):
@@ -73,12 +74,9 @@ def write_pages(
             target = pages[found["trace"]]
             try:
                 target.parent.mkdir(parents=True, exist_ok=True)
-                with opened(target, force=force) as file:
-                    file.write(content)
             except OSError as error:
-                raise UsageError(
-                    f"{target} cannot be written ({error.strerror or error}): name another folder "
-                    "with -o"
-                ) from error
+                raise unwritable(target, error, _INSTEAD) from error
+            with opened(target, force=force, instead=_INSTEAD) as file:
+                file.write(content)
             count, size = count + 1, size + len(content)
     return count, size

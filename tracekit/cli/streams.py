@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
+#: The name that errors of stdout have.
+STDOUT = "stdout"
+
 
 def stand_in_for_closed() -> None:
     """Open what the caller closed (`>&-`), as git does: with nothing in it, and nobody behind it.
@@ -40,6 +43,25 @@ def say_what_can_be_said() -> None:
     encoding = "utf-8" if sys.stderr is None else sys.stderr.encoding
     raw = io.BufferedWriter(_Unheard(2, "w", closefd=False))
     sys.stderr = io.TextIOWrapper(raw, encoding, "backslashreplace", line_buffering=True)
+
+
+def name_what_is_printed() -> None:
+    """Let an error of stdout's say that it is: a full disk behind it is not that of TMPDIR."""
+    old = sys.stdout
+    raw = io.BufferedWriter(_Named(1, "w", closefd=False))
+    sys.stdout = io.TextIOWrapper(raw, old.encoding, old.errors, line_buffering=old.line_buffering)
+
+
+class _Named(io.FileIO):
+    """A file whose errors have its name."""
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        """Write as much as can be."""
+        try:
+            return super().write(data)
+        except OSError as error:
+            error.filename = STDOUT
+            raise
 
 
 class _Unheard(io.FileIO):

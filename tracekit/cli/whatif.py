@@ -252,14 +252,8 @@ def _report_file(name: str | None, *, force: bool) -> Path | None:
 
 def _write_report(target: Path, answers: Sequence[Answers], trace: str, *, force: bool) -> None:
     page = whatif_page(whatif_data(answers, trace))
-    try:
-        with text_opened(target, force=force) as file:
-            file.write(page)
-    except OSError as error:
-        raise UsageError(
-            f"{target} cannot be written ({error.strerror or error}): name another file with "
-            "--report"
-        ) from error
+    with text_opened(target, force=force, instead="another file with --report") as file:
+        file.write(page)
     say(f"Wrote {target}: {len(page.encode()):,} bytes")
 
 
