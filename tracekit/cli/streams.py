@@ -49,7 +49,9 @@ def name_what_is_printed() -> None:
     """Let an error of stdout's say that it is: a full disk behind it is not that of TMPDIR."""
     old = sys.stdout
     raw = io.BufferedWriter(_Named(1, "w", closefd=False))
-    sys.stdout = io.TextIOWrapper(raw, old.encoding, old.errors, line_buffering=old.line_buffering)
+    sys.stdout = io.TextIOWrapper(
+        raw, old.encoding, old.errors, line_buffering=bool(old.line_buffering)
+    )
 
 
 class _Named(io.FileIO):
