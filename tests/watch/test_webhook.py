@@ -97,7 +97,7 @@ def test_retries_are_bounded(server: Server) -> None:
     assert "answers 500" in webhook.last_error
 
 
-@pytest.mark.parametrize("status", [400, 401, 404, 307])
+@pytest.mark.parametrize("status", [103, 199, 400, 401, 404, 307])
 def test_what_would_not_help_is_not_tried_again(server: Server, status: int) -> None:
     server.answers = [status]
     webhook = posted(f"{server.url}/secret-path")

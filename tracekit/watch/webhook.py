@@ -17,7 +17,8 @@ from tracekit.watch.outbox import NotSent, Outbox
 from tracekit.watch.payloads import Payload
 
 _TIMEOUT_S = 10.0
-_REDIRECT = 300  # a document goes where the user said, and nowhere else
+#: Taken. A redirect is not: a document goes where the user said, and nowhere else.
+_TAKEN = range(200, 300)
 _SERVER_ERROR = 500
 _BUSY = 429
 
@@ -60,7 +61,7 @@ class Webhook(Outbox):
             reason = error if isinstance(error, TooLate) else type(error).__name__
             raise NotSent(f"{self._shown} cannot be reached ({reason})") from error
         answer.close()  # what it has to say is nobody's
-        if answer.status >= _REDIRECT:
+        if answer.status not in _TAKEN:
             is_final = answer.status < _SERVER_ERROR and answer.status != _BUSY
             raise NotSent(f"{self._shown} answers {answer.status}", is_final=is_final)
 
