@@ -306,3 +306,22 @@ def test_no_thread_of_arrows_reads_a_file() -> None:
         if "use_threads=False" not in found[0]
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def test_no_compressor_is_shared() -> None:
+    """One thread at a time may use one: the streams of a recorder shared one, and it crashed."""
+    wrong = [
+        f"{module}:{node.lineno}: use zstandard.compress and decompress, or make it where it is used"
+        for module in ALL
+        for node in _run_at_import(module.tree)
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func).rpartition(".")[2] in {"ZstdCompressor", "ZstdDecompressor"}
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def _run_at_import(node: ast.AST) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield child
+            yield from _run_at_import(child)

@@ -16,8 +16,6 @@ import zstandard
 #: Bodies beyond this are packed away, until half of it is left.
 _PLAIN_BYTES_MAX = 8 << 20
 _BLOCK_BYTES = 1 << 18
-_COMPRESS = zstandard.ZstdCompressor(level=1, write_content_size=True)
-_DECOMPRESS = zstandard.ZstdDecompressor()
 
 
 class _Block:
@@ -81,7 +79,7 @@ class KnownObjects:
         packed = self._packed[uid]
         if self._unpacked is None or self._unpacked[0] is not packed.block:
             # Whoever asks for one asks for its neighbours next.
-            self._unpacked = (packed.block, _DECOMPRESS.decompress(packed.block.packed))
+            self._unpacked = (packed.block, zstandard.decompress(packed.block.packed))
         return self._unpacked[1][packed.start : packed.end]
 
     def uids(self) -> Iterator[str]:
@@ -101,7 +99,7 @@ class KnownObjects:
                 end += len(body)
                 if end >= _BLOCK_BYTES:
                     break
-            block = _Block(_COMPRESS.compress(b"".join(bodies)))
+            block = _Block(zstandard.compress(b"".join(bodies), level=1))
             for uid, revision, start, stop in members:
                 del self._plain[uid]
                 self._packed[uid] = _Packed(revision, block, start, stop)

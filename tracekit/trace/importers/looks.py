@@ -51,15 +51,11 @@ class Items(Struct):
     def of(cls, items: Iterable[Raw]) -> Items:
         """The items, of each its text."""
         texts = [json_text(item) for item in items]  # none has a line break
-        return cls(len(texts), _PACKER.compress(b"\n".join(texts)))
+        return cls(len(texts), zstandard.compress(b"\n".join(texts), level=1))
 
     def texts(self) -> list[bytes]:
         """The text of each."""
-        return _UNPACKER.decompress(self.packed).split(b"\n") if self.count else []
-
-
-_PACKER = zstandard.ZstdCompressor(level=1)
-_UNPACKER = zstandard.ZstdDecompressor()
+        return zstandard.decompress(self.packed).split(b"\n") if self.count else []
 
 
 class Look(Struct):
