@@ -100,6 +100,10 @@ def test_line_feeds_stay_only_where_they_are_asked_for() -> None:
         ("a=b", "a=b"),
         ("\tx\x1b", "\\tx\\x1b"),
         ("two\nlines", "two\\nlines"),
+        ("a;=1+1", "a\\u003b=1+1"),
+        ('a;"@SUM(A1)', 'a\\u003b"@SUM(A1)'),
+        ("a;; -1;b", "a;\\u003b -1;b"),
+        ("a; b=1", "a; b=1"),
     ],
 )
 def test_no_cell_is_a_formula(text: str, cell: str) -> None:

@@ -14,6 +14,8 @@ from typing import Final
 
 #: What some spreadsheet takes for the beginning of a formula.
 _FORMULA = re.compile("[=+\\-@\n\uff1d\uff0b\uff0d\uff20]")
+#: Where a comma is the decimal sign a semicolon ends a cell, and the next may be quoted.
+_FORMULA_NEXT = re.compile(';(?=["\\s]*[=+\\-@\uff1d\uff0b\uff0d\uff20])')
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 #: The last two are an address and a mention, of which GitHub makes links, and tells whom it names.
 _MARKUP = re.compile(
@@ -75,9 +77,10 @@ def for_csv(text: str) -> str:
     """The text as a cell that no spreadsheet runs: an apostrophe before what looks like a formula.
 
     Numbers stay as they are; what a terminal would obey is written out, line feeds too: a cell
-    makes no line of its own.
+    makes no line of its own. So is a semicolon before what looks like one, in the way that JSON in
+    a cell stays the same document.
     """
-    text = for_terminal(text)
+    text = _FORMULA_NEXT.sub(r"\\u003b", for_terminal(text))
     if _FORMULA.match(text) and not _NUMBER.fullmatch(text):
         return f"'{text}"
     return text
