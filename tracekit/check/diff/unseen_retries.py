@@ -29,11 +29,12 @@ from tracekit.check.diff.key_queue import (
 )
 from tracekit.check.replay.attempts import Exhausted
 from tracekit.check.replay.clock_readings import CLOCK_SLACK_NS
-from tracekit.check.replay.explanations import SILENT_ROW, CutSearch
+from tracekit.check.replay.explanations import CutSearch
 from tracekit.check.replay.history import History
 from tracekit.check.replay.key_facts import KeyEvidence
 from tracekit.check.replay.run_context import INFORMER_LAG_NS
 from tracekit.check.replay.search_state import Explanation, State
+from tracekit.check.replay.silent_syncs import SILENT_ROW
 
 #: With so many retries more the back-off is the longest in any case.
 RETRIES_UNSEEN = 8

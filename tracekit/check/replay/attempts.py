@@ -24,7 +24,7 @@ from tracekit.check.replay.recorded_api import (
     RecordedApi,
     RecordEnds,
 )
-from tracekit.check.replay.search_state import Began, Explanation, Retries, SilentSync, State
+from tracekit.check.replay.search_state import Began, Explanation, Retries, State
 from tracekit.check.verdict import Assumption
 from tracekit.ports.job.backoff import BackoffRecord
 from tracekit.ports.job.context import SyncClock, SyncResult
@@ -293,61 +293,6 @@ class Attempts(CacheCuts):
             if not others:
                 problems.append(Problem(write.kind, "extra", write, "nothing of the kind"))
         return problems
-
-    def silent_syncs(
-        self, state: State, cut: Cut, at_ns: int, assume: Assumptions
-    ) -> Iterator[State]:
-        """The states after a sync at this cut that leaves no write, by then or before a timer."""
-        earliest_ns = max(cut.job.recv_ns, self.shown_ns(cut), state.not_before_ns)
-        tried, ahead = {at_ns}, [at_ns]
-        while ahead:
-            clock = sync_clock(ahead.pop())
-            found = self._silent_sync(state, cut, clock, earliest_ns, assume)
-            if found is not None:
-                yield found
-            for timer_ns in clock.asked:
-                if earliest_ns < timer_ns <= clock.now_ns and timer_ns - 1 not in tried:
-                    tried.add(timer_ns - 1)
-                    ahead.append(timer_ns - 1)
-
-    def _silent_sync(
-        self, state: State, cut: Cut, clock: SyncClock, earliest_ns: int, assume: Assumptions
-    ) -> State | None:
-        self.attempts += 1
-        api = self.facts.api(state.index, clock, cut.job.recv_ns, assume, state.done)
-        memory = cut.memory.copy()
-        result = SyncResult(error=True)
-        try:
-            result = self._run(replace(cut, memory=memory), api)
-        except Mismatch:
-            return None
-        except RecordEnds:
-            pass  # it died before its status, and nobody goes on with it
-        if api.rest is not None:
-            return None
-        wake_ns = result.wake_after_ns
-        retries = memory.requeues
-        if self.rules.tracks(cut.job.view) and state.retries is not None:
-            retries = state.retries.least + result.error
-        sync = SilentSync(
-            cut.job,
-            cut.pods,
-            result.error,
-            clock.now_ns + wake_ns if wake_ns is not None else None,
-            tuple(api.events),
-            api.refused,
-            earliest_ns,
-            retries,
-        )
-        return replace(
-            state,
-            memory=memory,
-            cache=cut.cache.copy(),
-            pod_floor=cut.pods,
-            job_floor=cut.job.position,
-            handled=cut.handled,
-            silent=(*state.silent, sync),
-        )
 
 
 def _retries_after(before: Retries | None, result: SyncResult | None) -> Retries | None:

@@ -22,10 +22,13 @@ from tracekit.check.replay.likely_cuts import PodCounts
 from tracekit.check.replay.run_context import INFORMER_LAG_NS
 from tracekit.check.replay.search_state import State
 from tracekit.ports.cache.pods import PodCache
+from tracekit.ports.job.backoff import BackoffRecord
 from tracekit.ports.job.memory import JobMemory, PodExpectations
 
 #: So many states of the memory are tried that handlers behind the cache can have left.
 MEMORIES_BEHIND = 4
+#: Failures that a record of unknown length stands for: the longest back-off.
+_MANY_FAILURES = 12
 
 
 class Effort(IntEnum):
@@ -206,6 +209,37 @@ class CacheCuts:
                     left -= 1
                     if not left:
                         break
+
+    def guesses(self, state: State, cut: Cut, at_ns: int) -> Iterator[Cut]:
+        """What the memory may have held then of a time that the record did not see.
+
+        In back-off, or waiting for pods; none where the memory is known.
+        """
+        if state.certain and state.backoff_known:
+            return
+        waiting = cut.memory.copy()
+        if self.rules.pod_backoff_base_ns:
+            waiting.backoff = BackoffRecord(_MANY_FAILURES, at_ns)
+            yield replace(cut, memory=waiting, guess="failures before the record could see")
+        elif cut.job.view.spec.backoff_limit:
+            waiting.requeues += cut.job.view.spec.backoff_limit
+            yield replace(cut, memory=waiting, guess="retries before the record could see")
+        if not state.certain:
+            unseen = cut.memory.copy()
+            unseen.expectations = PodExpectations(1, 0, at_ns)
+            yield replace(cut, memory=unseen, guess="creations before the record could see")
+            if cut.memory.finalizers:
+                refused = cut.memory.copy()
+                refused.finalizers = frozenset()
+                yield replace(cut, memory=refused, guess="removals refused out of sight")
+
+    def after_blind_times(self, state: State, at_ns: int) -> State:
+        """The same after the blind times that had ended by then: the memory is not known."""
+        listed = self.facts.blind.passed(at_ns)
+        if listed <= state.listings_seen:
+            return state
+        known = not self.facts.may_have_failed(at_ns)
+        return state.out_of_sight(listed, backoff_known=known)
 
     def odds(self, state: State, job: Revision[JobView], floor: int, newest: int) -> list[int]:
         """How little each position goes with the next status."""

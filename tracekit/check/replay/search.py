@@ -478,20 +478,7 @@ class KeyWalker(Backtracking[State, Entry]):
         count, until_ns = restarts_before(self.facts.run_context, write)
         if count > state.restarts_seen:
             state = state.in_a_new_process(min(until_ns, at_ns), count)
-        listed = blind.passed(at_ns)
-        if listed > state.listings_seen:
-            known = not self.facts.may_have_failed(at_ns)
-            state = replace(
-                state,
-                # What was sent and not seen before is waited for until the list shows it.
-                memory=JobMemory(finalizers=state.memory.finalizers),
-                handled=state.pod_floor,
-                listings_seen=listed,
-                certain=False,
-                backoff_known=known,
-                retries=None,
-            )
-        return state
+        return self.search.after_blind_times(state, at_ns)
 
     def _without_sync(self, write: Write) -> WriteWithoutSync | None:
         """Writes that need no sync of the key: the orphan worker's, the garbage collector's.

@@ -87,6 +87,19 @@ class State(msgspec.Struct, frozen=True, gc=False):
             not_before_ns=max(self.not_before_ns, began_ns),
         )
 
+    def out_of_sight(self, listed: int, *, backoff_known: bool) -> State:
+        """The same after so many blind times: what the memory holds is not known."""
+        return msgspec.structs.replace(
+            self,
+            # What was sent and not seen before is waited for until the list shows it.
+            memory=JobMemory(finalizers=self.memory.finalizers),
+            handled=self.pod_floor,
+            listings_seen=listed,
+            certain=False,
+            backoff_known=backoff_known,
+            retries=None,
+        )
+
     @property
     def identity(self) -> tuple[object, ...]:
         """All by which two states can be told apart."""
