@@ -36,7 +36,7 @@ from tracekit.versions.gates import (
 from tracekit.versions.version import PATCH_MAX, KubeVersion
 
 OLDEST: Final = KubeVersion.parse("1.11.0")
-NEWEST: Final = KubeVersion.parse("1.37.0")
+NEWEST: Final = KubeVersion.parse("1.37.2")
 ALL_ALPHA: Final = "AllAlpha"
 ALL_BETA: Final = "AllBeta"
 

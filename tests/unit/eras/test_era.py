@@ -7,7 +7,7 @@ from tracekit.versions import table
 from tracekit.versions.behavior_releases import SHIPPED
 from tracekit.versions.behaviors import Behavior, BehaviorFlags
 from tracekit.versions.era import NEWEST, OLDEST, Era
-from tracekit.versions.version import branch_key
+from tracekit.versions.version import PATCH_MAX, branch_key
 
 NS_PER_S = 1_000_000_000
 
@@ -104,6 +104,11 @@ def test_a_behavior_turns_at_the_release_that_shipped_it(behavior, without, with
 )
 def test_numbers_are_those_of_the_release(version, name, value):
     assert getattr(Era.resolve(version).constants, name) == value
+
+
+def test_the_newest_version_has_all_that_a_patch_release_changed():
+    latest = Era.resolve(f"v{NEWEST.branch}.{PATCH_MAX}")
+    assert Era.resolve(NEWEST).held_behaviors == latest.held_behaviors
 
 
 def test_a_newer_version_takes_the_newest_rules_and_says_so():
