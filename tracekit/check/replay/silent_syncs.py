@@ -116,10 +116,13 @@ class SilentSyncs(Attempts):
         if ended and sync is None:
             moments.append((at_ns, assume._replace(cuts_off=True)))
         ahead = [state, *self._begun_anew(state, before, at_ns)]
+        unseen = self.after_blind_times(state, at_ns)
+        if unseen is not state:
+            ahead.append(unseen)
         met = {start.memory.identity for start in ahead}
         while ahead:
             start = ahead.pop(0)
-            for found in self._silent_at(start, jobs[oldest:], seen, moments):
+            for found in self._silent_at(start, jobs[oldest:], seen, moments, at_ns):
                 yield found.silent[-1]
                 more = in_a_row and len(found.silent) < SILENT_ROW and len(met) < SILENT_MEMORIES
                 if more and found.memory.identity not in met:
@@ -168,15 +171,20 @@ class SilentSyncs(Attempts):
         jobs: Sequence[Revision[JobView]],
         seen: int,
         moments: Sequence[tuple[int, Assumptions]],
+        until_ns: int,
     ) -> Iterator[State]:
-        """The states after one sync without a write, on each of these revisions and moments."""
+        """The states after one sync without a write, on each of these revisions and moments.
+
+        Where the memory is not known also with what it may have held until then.
+        """
         positions = range(max(state.pod_floor, seen - SILENT_PODS), seen + 1)
         for job in jobs:
             if job.type == "DELETED" or job.position < state.job_floor:
                 continue
             for cut in self.cuts_at(state, job, positions):
-                for served_ns, served in moments:
-                    yield from self.silent_syncs(state, cut, served_ns, served)
+                for seen_cut in (cut, *self.guesses(state, cut, until_ns)):
+                    for served_ns, served in moments:
+                        yield from self.silent_syncs(state, seen_cut, served_ns, served)
 
     def silent_syncs(
         self, state: State, cut: Cut, at_ns: int, assume: Assumptions
