@@ -130,7 +130,8 @@ class Redactor:
         start = at = 0
         while at <= len(text) - _QUOTED_CHARS_MIN:
             candidates = self._quotable.get(text[at : at + _QUOTED_CHARS_MIN])
-            found = [v for v in candidates if text.startswith(v, at)] if candidates else []
+            # As a tuple, at once: the other streams' threads put values in meanwhile.
+            found = [v for v in tuple(candidates) if text.startswith(v, at)] if candidates else []
             if found:
                 value = max(found, key=len)
                 parts += [text[start:at], self.hashed(value)]
