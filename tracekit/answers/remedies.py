@@ -34,6 +34,15 @@ _SCHEDULER: Final[_Table] = (
      "(kubectl describe pvc).")),
     (("no nodes available to schedule pods",),
      "The cluster has no node: add one, or see why its autoscaler adds none."),
+    # Of a claim that is there. That an ended pod uses its claims is pvcprotection's reading.
+    (('" is being deleted',),
+     ("Somebody deleted that claim. It goes when no pod that has a node names it, ended ones "
+     "included: kubectl describe pvc lists them (Used By). Delete those, then create it anew.")),
+    (("waiting for ephemeral volume controller",),
+     ("The controller manager makes that claim for the pod: the pod's Events say why it cannot "
+     "(kubectl describe pod); else see whether its ephemeral volume controller runs.")),
+    (("pod is not owner",),
+     "Delete or rename the claim that the message names: it was not made for this pod."),
     (("persistentvolumeclaim",), "Create the PersistentVolumeClaim that the message names."),
 )  # fmt: skip
 #: Each of these may hold some of the nodes: all that the message names are said.

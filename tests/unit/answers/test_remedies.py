@@ -44,6 +44,27 @@ KUBELET = {
         "configured"), "Set up the runtime", "Repair"),
 }  # fmt: skip
 SCHEDULER = {
+    "kubernetes#120756, kubernetes#92598": (
+        '0/3 nodes are available: persistentvolumeclaim "data" is being deleted.',
+        "describe pvc lists them",
+        "Create the",
+    ),
+    "a claim of a generic ephemeral volume": (
+        (
+            "0/3 nodes are available: waiting for ephemeral volume controller to create the "
+            'persistentvolumeclaim "work-a-scratch".'
+        ),
+        "The controller manager makes that claim",
+        "Create the",
+    ),
+    "a claim that was there before its pod": (
+        (
+            '0/3 nodes are available: PVC "app/work-a-scratch" was not created for pod "app/work-a" '
+            "(pod is not owner)."
+        ),
+        "Delete or rename the claim",
+        "requests",
+    ),
     "the cluster autoscaler": (
         (
             "0/3 nodes are available: 3 node(s) had untolerated taint "
