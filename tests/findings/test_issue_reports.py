@@ -98,6 +98,22 @@ ASKED = {
         (failed(), disrupted("DeletionByPodGC")),
         ("WARNING TK403", "deleted by the pod garbage collector", "see who took the node away",
          "karpenter.sh/do-not-disrupt"), ("requests and a priority",)),
+    "descheduler#932": Asked(
+        (failed(), disrupted("EvictionByEvictionAPI"), event(
+            "Pod", "PodLifeTime", "pod eviction from n1 node by sigs.k8s.io/descheduler")),
+        ("WARNING TK403", "the descheduler took work-a off its node (Event PodLifeTime",
+         "out of the descheduler's policy"), ("requests and a priority",)),
+    "descheduler, an eviction that was refused": Asked(
+        (failed(), disrupted("EvictionByEvictionAPI"), event(
+            "Pod", "EvictionFailed", "pod eviction from n1 node by sigs.k8s.io/descheduler failed: "
+            "total eviction limit exceeded (1)")),
+        ("WARNING TK403",), ("the descheduler took",)),
+    "gardener#2882": Asked(
+        (failed(), disrupted("EvictionByEvictionAPI"), event(
+            "Pod", "EvictedByVPA", "Pod was evicted by VPA Updater to apply resource "
+            "recommendation.")),
+        ("WARNING TK403", "the VerticalPodAutoscaler took work-a off its node",
+         "updatePolicy.updateMode"), ("requests and a priority",)),
     "a pod of a lost node, after its Job": Asked(
         (complete(), second(deletionTimestamp=at("09:11"), **FREE)),
         ("WARNING TK449", "a pod of it that was deleted does not go", "If n1 is gone for good",

@@ -1,7 +1,8 @@
-"""Who took a Job's pods off their node, by the Events of autoscalers, and what prevents it."""
+"""Who took a Job's pods off their node, by the Events of autoscalers and the descheduler."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -12,39 +13,58 @@ from tracekit.answers.words import clock, named
 from tracekit.base.kube.actors import name_of
 
 
-class _Autoscaler(Struct, frozen=True):
+class _Evictor(Struct, frozen=True):
     name: str
-    #: Annotation and value by which a pod is left alone while it runs.
-    annotation: str
-    value: str
+    #: Annotation and value by which a pod is left alone while it runs; empty, if there is none.
+    annotation: str = ""
+    value: str = ""
+    #: What keeps it off a pod, where no annotation does.
+    todo: str = ""
 
 
 #: Upstream: cluster-autoscaler/utils/drain, karpenter's pkg/apis/v1 (labels.go).
-_CLUSTER: Final = _Autoscaler(
+_CLUSTER: Final = _Evictor(
     "the cluster autoscaler", "cluster-autoscaler.kubernetes.io/safe-to-evict", "false"
 )
-_KARPENTER: Final = _Autoscaler("Karpenter", "karpenter.sh/do-not-disrupt", "true")
-#: Reason of an Event about a pod, and words of its message.
-#: Upstream: cluster-autoscaler/core/scaledown/actuation, karpenter's terminator/events.
+_KARPENTER: Final = _Evictor("Karpenter", "karpenter.sh/do-not-disrupt", "true")
+#: Its annotation prefer-no-eviction is a wish, unless its policy makes it more.
+_DESCHEDULER: Final = _Evictor(
+    "the descheduler",
+    todo="Leave pods of Jobs out of the descheduler's policy: by their namespace "
+    "(namespaces.exclude of the plugin that the Event is named after), or by labels or priority "
+    "(labelSelector, priorityThreshold of the DefaultEvictor).",
+)
+_VPA: Final = _Evictor(
+    "the VerticalPodAutoscaler",
+    todo='Set updatePolicy.updateMode of the VerticalPodAutoscaler to "Initial" or "Off": it then '
+    "evicts no pod.",
+)
+#: Reason of an Event about a pod (empty: any), and a pattern of its message.
+#: Upstream: cluster-autoscaler/core/scaledown/actuation, karpenter's terminator/events, descheduler's
+#: pkg/descheduler/evictions (the reason is a plugin's name), vertical-pod-autoscaler/pkg/updater.
 _EVENTS: Final = (
-    ("ScaleDown", "", _CLUSTER),
-    ("Evicted", "Evicted pod: ", _KARPENTER),
-    ("Disrupted", "", _KARPENTER),
+    ("ScaleDown", re.compile(""), _CLUSTER),
+    ("Evicted", re.compile("Evicted pod: "), _KARPENTER),
+    ("Disrupted", re.compile(""), _KARPENTER),
+    ("EvictedByVPA", re.compile(""), _VPA),
+    ("", re.compile(r" node by sigs\.k8s\.io/descheduler$"), _DESCHEDULER),
 )
 
 
 class Taken(Struct, frozen=True):
-    """That an autoscaler took a pod off its node: what is said of it, and what to do."""
+    """That somebody took a pod off its node: what is said of it, and what to do."""
 
     said: str
     todo: str
 
 
 def taken_by(facts: Facts, job: Job, pods: Sequence[Pod]) -> Taken | None:
-    """What autoscalers say of some pods of a Job; of no pods: of all that are its by their name."""
+    """What those say of some pods of a Job; of no pods: of all that are its by their name."""
     for event in _events(facts, job, pods):
         reason, message = str(event["reason"]), str(event["message"] or "")
-        found = next((a for r, text, a in _EVENTS if r == reason and text in message), None)
+        found = next(
+            (e for r, text, e in _EVENTS if r in ("", reason) and text.search(message)), None
+        )
         if found is not None:
             at_ns = int(event["last_ns"] or event["recv_ns"] or 0)
             pod = event["involved_name"]
@@ -80,7 +100,9 @@ def _events(facts: Facts, job: Job, pods: Sequence[Pod]) -> Iterator[Row]:
     yield from (event.row for event in facts.events_of_named(job))
 
 
-def _todo(job: Job, by: _Autoscaler) -> str:
+def _todo(job: Job, by: _Evictor) -> str:
+    if not by.annotation:
+        return by.todo
     template = _mapping(job.spec.get("template"))
     of_pods = _mapping(_mapping(template.get("metadata")).get("annotations"))
     wanted = f'{by.annotation}: "{by.value}"'
