@@ -19,6 +19,7 @@ from tests.findings.situations import (
     container,
     disrupted,
     ended,
+    event,
     failed,
     imported,
     job,

@@ -40,8 +40,8 @@ _VPA: Final = _Evictor(
     "evicts no pod.",
 )
 #: Reason of an Event about a pod (empty: any), and a pattern of its message.
-#: Upstream: cluster-autoscaler/core/scaledown/actuation, karpenter's terminator/events, descheduler's
-#: pkg/descheduler/evictions (the reason is a plugin's name), vertical-pod-autoscaler/pkg/updater.
+#: Upstream: cluster-autoscaler/core/scaledown/actuation, karpenter's terminator/events; of the
+#: descheduler (any: a plugin's name), pkg/descheduler/evictions; vertical-pod-autoscaler's updater.
 _EVENTS: Final = (
     ("ScaleDown", re.compile(""), _CLUSTER),
     ("Evicted", re.compile("Evicted pod: "), _KARPENTER),
