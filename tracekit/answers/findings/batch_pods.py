@@ -1,7 +1,8 @@
-"""TK451: pods that are to end by themselves, that no Job owns, and that are in trouble.
+"""TK451: pods that are to end by themselves, of no Job that was looked at, in trouble.
 
-Workflow engines, task operators and people create such pods without a Job: what holds or ended one
-is decided as it is of a Job's pods, and nothing is said of a backoffLimit that nobody counts.
+Workflow engines, task operators and people create such pods without a Job, and who prints pods
+alone shows no Jobs: what holds or ended one is decided as it is of a Job's pods, and nothing is
+said of a backoffLimit that nobody counts, or looked at.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from tracekit.answers.endings import (
     memory_limit,
     when_over,
 )
-from tracekit.answers.findings.ownerless import labelled_job
+from tracekit.answers.findings.ownerless import held_since, is_of_job, labelled_job, shows_jobs
 from tracekit.answers.findings.pulls import pull_of, unpulled_pod
 from tracekit.answers.findings.unplaced import BEGIN_NS, autoscaler
 from tracekit.answers.holders import goes_when
@@ -36,7 +37,7 @@ from tracekit.answers.remedies import (
     of_scheduler,
     of_start,
 )
-from tracekit.answers.trace_model import Facts, Pod
+from tracekit.answers.trace_model import TRACKING, Facts, Pod
 from tracekit.answers.waits import PodWait, Wait, wait_of
 from tracekit.answers.words import clock, counted, in_kubectl, log_of, shortened
 from tracekit.base.escaping import for_shell
@@ -44,12 +45,13 @@ from tracekit.base.kube.actors import DISRUPTERS, name_of
 from tracekit.base.kube.timestamps import NS_PER_S
 
 BATCH_POD = Rule(
-    "TK451", "a pod without a Job that is in trouble", Severity.WARNING,
-    "A pod that no Job owns and that is to end by itself (restartPolicy Never or OnFailure; not "
-    "one of a ReplicaSet, DaemonSet, StatefulSet or node) is Failed; or at the end of the record "
-    "it waits for what TK404, TK411, TK428 to TK430, TK436, TK441, TK442 and TK456 tell "
-    "of Jobs, or has had a node for 10 minutes and its containers wait. Or it was deleted while it "
-    "ran (only info where nothing tells of a disruption).",
+    "TK451", "a pod in trouble, of no Job that was looked at", Severity.WARNING,
+    "A pod that is to end by itself (restartPolicy Never or OnFailure; not one of a ReplicaSet, "
+    "DaemonSet, StatefulSet or node), that no Job owns or of whose Job the record cannot tell as "
+    "it has no Jobs, is Failed; or at the end of the record it waits for what TK404, TK411, TK428 "
+    "to TK430, TK436, TK441, TK442 and TK456 tell of Jobs, or has had a node for 10 minutes and "
+    "its containers wait. Or one that no Job owns was deleted while it ran (only info where "
+    "nothing tells of a disruption).",
     "A pod whose owner tries again, or expects it to fail.",
     "kubectl describe pod NAME tells more.", rank=23,
 )  # fmt: skip
@@ -65,10 +67,10 @@ class _Reported(NamedTuple):
 
 
 def batch_pods(facts: Facts) -> Iterator[Case]:
-    """A case for each pod without a Job that failed, or that something holds."""
+    """A case for each pod of no Job that was looked at that failed, or that something holds."""
     for pod in facts.strays:
-        if any(state.row["job"] for state in pod.states):
-            continue  # its Job is not in the record: TK423
+        if is_of_job(pod) and (shows_jobs(facts) or pod.last.gone or held_since(facts, pod)):
+            continue  # its Job is not in the record: TK423, TK204; or deletes it as it should
         if pod.last.spec.get("restartPolicy") not in _ENDS_ITSELF:
             continue
         reported = _of_one(facts, pod)
@@ -80,7 +82,7 @@ def batch_pods(facts: Facts) -> Iterator[Case]:
             BATCH_POD, Target("Pod", pod.namespace, pod.name, pod.uid), reported.claim,
             reported.since_ns, pod.gone_ns or as_of_ns,
             f"{reported.detail}; {_whose(pod)}{as_of}", severity=reported.severity,
-            evidence={"pods": [pod.name], "owner": _owner(pod)}, todo=reported.todo,
+            evidence=_shown_by(pod), todo=reported.todo,
         )  # fmt: skip
 
 
@@ -95,9 +97,18 @@ def _owner(pod: Pod) -> str | None:
     return f"{row['owner_kind']} {row['owner_name']}" if row["owner_kind"] else None
 
 
+def _shown_by(pod: Pod) -> dict[str, object]:
+    """It, and whose it is: the owner that makes its like, or the Job that has one template."""
+    if is_of_job(pod):
+        return {"pods": [pod.name], "job": pod.last.row["owner_name"]}
+    return {"pods": [pod.name], "owner": _owner(pod)}
+
+
 def _whose(pod: Pod) -> str:
     """Whose pod it is, as its owner or its labels tell."""
     owner, labels = _owner(pod), pod.labels
+    if is_of_job(pod):
+        return f"a pod of {owner or 'a Job'}, which was not looked at"
     if owner is not None:
         return f"a pod of {owner}"
     job = labelled_job(pod)
@@ -134,6 +145,10 @@ def _deleted(facts: Facts, pod: Pod) -> _Reported | None:
 
 
 _AGAIN = "Nothing creates it anew but who made it: let that try again after disruptions."
+_OTHERS = (
+    "Its Job makes others, as far as its backoffLimit goes; a podFailurePolicy can leave such ends "
+    "out of that."
+)
 _ASK = (
     "Who made it may have wanted that. `tracekit who TRACE -n {namespace}` tells who wrote there; "
     "without an audit log nothing names who asks for a deletion."
@@ -188,7 +203,8 @@ def _by_ending(pod: Pod, ending: Ending) -> tuple[str, str | None]:
     }.get(ending.cause)
     if claim is None:
         return f"failed ({ending.reason or 'no reason given'})", None
-    return claim, f"{of_eviction(ending.message) or ''} {_AGAIN}".strip()
+    again = _OTHERS if is_of_job(pod) else _AGAIN
+    return claim, f"{of_eviction(ending.message) or ''} {again}".strip()
 
 
 def _log(pod: Pod, container: str, *, before: bool = False) -> str:
@@ -241,15 +257,15 @@ def _unplaced(facts: Facts, pod: Pod) -> _Reported | None:
         return None
     message = str(shown["message"] or "")
     detail = f"since {clock(since_ns)}: {message}{autoscaler(facts, pod)}"
-    todo = of_scheduler(message, of_job=False)
+    todo = of_scheduler(message, of_job=is_of_job(pod))
     return _Reported("has not begun: no node takes it (Unschedulable)", since_ns, detail, todo)
 
 
 def _terminating(pod: Pod, wait: PodWait) -> _Reported:
     node = pod.last.row["node_name"] or "no node"
-    held = ", ".join(pod.last.finalizers)
-    why = f"; finalizers {held}" if held else ""
-    todo = goes_when(pod.last.finalizers) if held else (
+    others = [name for name in pod.last.finalizers if name != TRACKING]
+    why = f"; finalizers {', '.join(others)}" if others else ""
+    todo = goes_when(others) if others else (
         f"If {node} is gone for good: kubectl delete pod {in_kubectl(pod.namespace, pod.name)} "
         "--force --grace-period=0."
     )  # fmt: skip

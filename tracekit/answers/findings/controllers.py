@@ -64,7 +64,8 @@ COUNTED_TWICE = Rule(
 FINALIZER_LEFT = Rule(
     "TK204", "a tracking finalizer that was left on a pod", Severity.WARNING,
     "A pod that had ended kept the finalizer batch.kubernetes.io/job-tracking for 10 s or more "
-    "after its Job had ended or was gone.",
+    "after its Job had ended or was gone; or, where nobody looked at Jobs, for 5 minutes or more "
+    "after its deletionTimestamp.",
     "A controller manager that does not lead: then the finalizer goes when the next one does.",
     f"Take the finalizer off by hand: kubectl patch pod NAME {off(TRACKING)}, once the Job is "
     "gone.",

@@ -201,26 +201,50 @@ def _lists(facts: Facts, stream: str, namespace: str, since_ns: int) -> bool:
     return facts.as_of(namespace, stream) >= since_ns
 
 
+def is_of_job(pod: Pod) -> bool:
+    """Whether a Job owns it, or did."""
+    return any(state.row["job"] for state in pod.states)
+
+
+def shows_jobs(facts: Facts) -> bool:
+    """Whether anybody looked at Jobs: who prints pods alone has not."""
+    return bool(facts.streams.get("jobs"))
+
+
+def held_since(facts: Facts, pod: Pod) -> int | None:
+    """Since when an ended pod should be gone that the tracking finalizer keeps; None of others."""
+    deleted_ns = pod.last.row["deleted_ns"]
+    ended = pod.phase in ("Succeeded", "Failed")
+    if not (ended and deleted_ns) or TRACKING not in pod.last.finalizers or pod.last.gone:
+        return None
+    late_ns = facts.as_of(pod.namespace, "pods") - int(deleted_ns)
+    return int(deleted_ns) if late_ns >= _HELD_NS else None
+
+
 def _held(facts: Facts) -> Iterator[Case]:
-    """Ended pods with the tracking finalizer whose Job is not in a record that lists Jobs."""
+    """Ended pods with the tracking finalizer whose Job is not in the record."""
     for pod, owner in _strays(facts):
-        deleted_ns = pod.last.row["deleted_ns"]
-        ended = pod.phase in ("Succeeded", "Failed")
-        held = TRACKING in pod.last.finalizers and not pod.last.gone
-        if not (ended and held and deleted_ns):
+        since_ns, as_of_ns = held_since(facts, pod), facts.as_of(pod.namespace, "pods")
+        born_ns, shown = int(pod.first.row["created_ns"] or 0), shows_jobs(facts)
+        if since_ns is None or (shown and not _lists(facts, "jobs", pod.namespace, born_ns)):
             continue
-        since_ns, as_of_ns = int(deleted_ns), facts.as_of(pod.namespace, "pods")
-        if as_of_ns - since_ns < _HELD_NS or not _lists(
-            facts, "jobs", pod.namespace, int(pod.first.row["created_ns"] or 0)
-        ):
-            continue
+        patch = (
+            f"kubectl patch pod {in_kubectl(pod.namespace, pod.name)} "
+            f"{off(TRACKING, pod.last.finalizers)}"
+        )
+        space_ns = facts.terminating.get(pod.namespace)
+        with_space = f"; its namespace is being deleted since {clock(space_ns)}" if space_ns else ""
         yield Case(
             FINALIZER_LEFT, Target("Pod", pod.namespace, pod.name, pod.uid),
-            f"is held by the tracking finalizer, and its Job {owner} is gone",
+            f"is held by the tracking finalizer, and its Job {owner} is gone" if shown
+            else "was deleted, and is held by the tracking finalizer",
             since_ns, as_of_ns,
             f"{pod.phase}, deletionTimestamp {clock(since_ns)}, {span(as_of_ns - since_ns)} "
-            f"ago (as of {clock(as_of_ns)}); no such Job in the list",
+            f"ago (as of {clock(as_of_ns)}){with_space}; "
+            + ("no such Job in the list" if shown else f"Job {owner} was not looked at"),
             evidence={"pods": [pod.name], "finalizer": TRACKING},
-            todo=f"kubectl patch pod {in_kubectl(pod.namespace, pod.name)} "
-                 f"{off(TRACKING, pod.last.finalizers)}",
+            todo=patch if shown
+            else f"See whether its Job is there (kubectl get job {in_kubectl(pod.namespace, owner)}"
+                 "): then the controller manager takes it off, if it runs and leads. Once the Job "
+                 f"is gone: {patch}",
         )  # fmt: skip
