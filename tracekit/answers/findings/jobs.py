@@ -20,6 +20,7 @@ from tracekit.answers.findings.killed_beside import KILLED_BESIDE, killed_beside
 from tracekit.answers.findings.leaders import LEADER, nobody_leads_since, to_lead
 from tracekit.answers.findings.left_behind import RECREATED, outlived, recreated
 from tracekit.answers.findings.left_running import LEFT_RUNNING, left_running
+from tracekit.answers.findings.made_again import MADE_AGAIN, made_again
 from tracekit.answers.findings.no_room import NO_ROOM, without_room
 from tracekit.answers.findings.one_cause import by_index
 from tracekit.answers.findings.overruns import OVERRUN, TTL_LATE, overrun, ttl_overrun
@@ -79,8 +80,8 @@ INDEX_FAILS = Rule(
 )  # fmt: skip
 RULES = (
     *job_failures.RULES, *DELETION_RULES, NOT_BEGUN, UNCOUNTED, SUSPENDED, WAITING, COSTLY,
-    INDEX_FAILS, OUTLIVED, OVERRUN, TTL_LATE, RECREATED, VANISHED, CUT_SHORT, PREEMPTED,
-    KILLED_BESIDE, LEFT_RUNNING, TAKEN, NO_ROOM, EVICTED,
+    INDEX_FAILS, OUTLIVED, OVERRUN, TTL_LATE, RECREATED, MADE_AGAIN, VANISHED, CUT_SHORT,
+    PREEMPTED, KILLED_BESIDE, LEFT_RUNNING, TAKEN, NO_ROOM, EVICTED,
 )  # fmt: skip
 #: What asks for nothing but the Job.
 _OF_EACH: tuple[Callable[[Facts, Job], Iterator[Case]], ...] = (
@@ -128,6 +129,7 @@ def _of_jobs(facts: Facts) -> Iterator[Case]:
             yield from cases_of(facts, job)
     for jobs in by_name.values():
         yield from recreated(jobs)
+        yield from made_again(jobs)
 
 
 #### Not begun, not ended ####
