@@ -248,6 +248,14 @@ def hooked() -> list[Object]:
     ]
 
 
+def not_made(message: str, resource: str = "jobs") -> list[Object]:
+    """A Job, and a request for another object of which validation says that."""
+    answer = {"status": "Failure", "reason": "Invalid", "message": message, "code": 422}
+    line = refused(asked("create", job(name="other", uid=""), "velero", "09:10:00", 120), answer)
+    line["objectRef"]["resource"] = resource
+    return [asked("create", job(), "lukas", "09:00:00", 100), line]
+
+
 #: By thread: the lines, the finding, what it says, and what it does not say.
 AUDITED: dict[str, tuple[list[Object], str, tuple[str, ...], tuple[str, ...]]] = {
     "flux, a template that changed": (
@@ -262,6 +270,25 @@ AUDITED: dict[str, tuple[list[Object], str, tuple[str, ...], tuple[str, ...]]] =
          refused(asked("patch", job(), RUNNER, "09:10:00", 120), NO_RIGHT)], "TK433",
         (f"patch by {RUNNER} was refused (403): it has no right to patch jobs",
          "a Role with the verb patch for jobs"), ()),
+    "velero#6711": (
+        not_made('Job.batch "other" is invalid: [spec.template.metadata.labels[batch.kubernetes.io/'
+                 'controller-uid]: Invalid value: map[string]string{"job-name":"other"}: must be '
+                 "'b-2', spec.selector: Invalid value: v1.LabelSelector{MatchLabels:map[string]"
+                 'string{"batch.kubernetes.io/controller-uid":"b-1"}}: `selector` not '
+                 "auto-generated]"),
+        "TK433", ("It is a copy of another Job: leave spec.selector out",), ()),
+    "piraeus-operator#156, kubectl-browse-pvc#42": (
+        not_made('Job.batch "other" is invalid: spec.template.labels: Invalid value: "other": must '
+                 "be no more than 63 characters"),
+        "TK433", ("Give it a shorter name: its pods",), ()),
+    "a label of its own that is too long": (
+        not_made('Job.batch "other" is invalid: metadata.labels: Invalid value: "release": must be '
+                 "no more than 63 characters"),
+        "TK433", ("Change the request as the message says",), ("name",)),
+    "a CronJob's name, and any other request for a CronJob": (
+        not_made('CronJob.batch "other" is invalid: metadata.name: Invalid value: "other": must be '
+                 "no more than 52 characters", "cronjobs"),
+        "TK433", ("that of its Jobs is NAME-MINUTES",), ()),
     "a drain, by whom": (
         drained(), "TK403", ("EvictionByEvictionAPI",
                              "alice asked for it at 2026-05-04 09:10:00Z (audit log)"), ()),

@@ -35,7 +35,7 @@ def refused_edits(facts: Facts, suspended: Mapping[tuple[str, str], bool]) -> It
     groups: defaultdict[tuple[str, ...], list[Row]] = defaultdict(list)
     yield from _names_taken(facts)
     for call in facts.refused_calls:
-        if call["code"] == NAME_TAKEN or call["stream"] not in _REFUSALS_OF or call["cronjob"]:
+        if call["code"] == NAME_TAKEN or call["stream"] not in _REFUSALS_OF or _of_cronjob(call):
             continue  # what a controller's creation met is told of its owner
         if call["reason"] != "Invalid" and call["code"] not in _REFUSED:
             continue
@@ -58,6 +58,11 @@ def refused_edits(facts: Facts, suspended: Mapping[tuple[str, str], bool]) -> It
         )  # fmt: skip
 
 
+def _of_cronjob(call: Row) -> bool:
+    """Whether it is about a Job of a CronJob."""
+    return call["stream"] == "jobs" and bool(call["cronjob"])
+
+
 #: Codes of refusals that are about who asks, or what an admission plugin or webhook makes of it.
 _REFUSED: Final = (400, 403)
 #: Who applies manifests, by a part of the user's name, and what lets that replace a Job.
@@ -74,7 +79,7 @@ def _invalid(
 ) -> tuple[str, str, int | None]:
     """What validation objects to, what to do, and the thread about it."""
     if "immutable" not in message:
-        return objection(message), "Change the request as the message says.", None
+        return objection(message), _of_objection(message), None
     if held is not None and "spec.template" in message:
         return _IMMUTABLE, _of_suspended(facts, conditioned=held), _thread(facts, held=held)
     how = next((f" ({text})" for part, text in _APPLIERS.items() if part in user), "")
@@ -85,6 +90,30 @@ def _invalid(
         f"A Job's {what} cannot be changed: delete the Job and create it anew{how}.",
         _thread(facts, held=held),
     )
+
+
+#: Upstream: pkg/apis/batch/validation (validateGeneratedSelector, and lengths of names).
+_COPIED: Final = re.compile(r"not auto-generated|controller-uid\]: Invalid value")
+_TOO_LONG: Final = re.compile(
+    r'(?:metadata\.name|labels): Invalid value: "([^"]*)": must be no more'
+)
+_NAMED: Final = re.compile(r'^\w+\.batch "([^"]*)" is invalid')
+
+
+def _of_objection(message: str) -> str:
+    """What to change in a request to which validation objects."""
+    if _COPIED.search(message):
+        return (
+            "It is a copy of another Job: leave spec.selector out, and of its labels and its "
+            "template's controller-uid and job-name, with and without batch.kubernetes.io/. The "
+            "API server gives a new Job its own."
+        )
+    name, long = _NAMED.search(message), _TOO_LONG.search(message)
+    if name is None or long is None or name[1] != long[1]:
+        return "Change the request as the message says."
+    if message.startswith("CronJob"):
+        return "Give it a shorter name: that of its Jobs is NAME-MINUTES, 63 characters at most."
+    return "Give it a shorter name: its pods have that as a label, of 63 characters at most."
 
 
 _IMMUTABLE: Final = "the field is immutable"
@@ -123,7 +152,7 @@ def _names_taken(facts: Facts) -> Iterator[Case]:
     groups: defaultdict[tuple[str, str, str, str], list[Row]] = defaultdict(list)
     for call in facts.refused_calls:
         user = str(call["username"] or "")
-        if call["code"] != NAME_TAKEN or call["cronjob"] or controller_of(user, None):
+        if call["code"] != NAME_TAKEN or _of_cronjob(call) or controller_of(user, None):
             continue
         key = (call["stream"], call["namespace"] or "", call["name"] or "", user)
         groups[key].append(call)
