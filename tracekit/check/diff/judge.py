@@ -16,6 +16,7 @@ from tracekit.check.diff.event_only_syncs import LoneEvents, why_unseen
 from tracekit.check.diff.events import EventSource, explain_events
 from tracekit.check.diff.job_verdicts import CONTROLLER, judge_missing, judge_write, object_of
 from tracekit.check.diff.key_queue import (
+    as_woken,
     deadline_lost,
     due,
     early_candidates,
@@ -172,9 +173,11 @@ def _service(
             timed=False,
             judged=False,
         )
-    found = due_with_unseen(search, replay.syncs, number, due(facts, before, sync))
-    interrupted = facts.run_context.interrupted(sync.due_ns, first.recv_ns)
-    unseen = facts.blind.passed(first.recv_ns) > facts.blind.passed(sync.due_ns - 1)
+    woken = as_woken(search, before, sync)
+    since = woken or sync
+    found = due_with_unseen(search, replay.syncs, number, due(facts, before, since))
+    interrupted = facts.run_context.interrupted(since.due_ns, first.recv_ns)
+    unseen = facts.blind.passed(first.recv_ns) > facts.blind.passed(since.due_ns - 1)
     deadlines = [note for note in sync.notes if note.rule == "deadline"]
     unarmed = deadlines and any(
         _unarmed(facts, replay.syncs[:number], sync, note) for note in deadlines
@@ -185,7 +188,7 @@ def _service(
         earliest_ns=found.earliest_ns if proves else 0,
         certain_ns=min(found.certain_ns, began_by_ns),
         timed=found.timed,
-        judged=not (interrupted or unseen or sync.problems or unarmed),
+        judged=woken is not None and not (interrupted or unseen or sync.problems or unarmed),
         idle=sync.idle + reads_before(facts.rules, first.kind),
     )
 

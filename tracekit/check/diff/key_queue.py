@@ -379,6 +379,29 @@ def due(
     return Due(certain_ns, earliest_ns, sync.timed and sync.due_ns > held_until_ns)
 
 
+def as_woken(
+    search: CutSearch, before: Explanation | None, sync: Explanation
+) -> Explanation | None:
+    """The sync as the last change asked for it that woke its key; None where none that is seen did.
+
+    What befalls a pod on its way out that was taken from its Job wakes nobody (`updatePod`): the
+    sync counts it whenever something else wakes the key, were it a new process.
+    """
+    facts, job = search.facts, sync.job
+    if sync.timed or job is None:
+        return sync
+    pods, floor = facts.history.pods, before.pod_cut if before is not None else 0
+    position = sync.pod_cut
+    while position > floor and pods[position - 1].recv_ns > job.recv_ns:
+        if facts.pod_handlers.wake(pods[position - 1], job.view.uid):
+            break
+        position -= 1
+    if position == sync.pod_cut:
+        return sync
+    older = next(search.on_older_pods(sync, position), None)
+    return older if older is not None and older.pod_cut == position else None
+
+
 def ended_by_its_timer(facts: KeyEvidence, before: Explanation | None, sync: Explanation) -> bool:
     """Whether a sync ended its Job at the deadline for which the one before had set a timer."""
     if before is None or before.wake_after_ns is None or facts.refused_writes(sync.due_ns):
