@@ -256,6 +256,15 @@ def not_made(message: str, resource: str = "jobs") -> list[Object]:
     return [asked("create", job(), "lukas", "09:00:00", 100), line]
 
 
+def taken_cronjob() -> Object:
+    """A request for a CronJob whose name is taken."""
+    answer = {"status": "Failure", "reason": "AlreadyExists", "code": 409,
+              "message": 'cronjobs.batch "other" already exists'}  # fmt: skip
+    line = refused(asked("create", job(name="other", uid=""), CI, "09:10:00", 120), answer)
+    line["objectRef"]["resource"] = "cronjobs"
+    return line
+
+
 #: By thread: the lines, the finding, what it says, and what it does not say.
 AUDITED: dict[str, tuple[list[Object], str, tuple[str, ...], tuple[str, ...]]] = {
     "flux, a template that changed": (
@@ -289,6 +298,10 @@ AUDITED: dict[str, tuple[list[Object], str, tuple[str, ...], tuple[str, ...]]] =
         not_made('CronJob.batch "other" is invalid: metadata.name: Invalid value: "other": must be '
                  "no more than 52 characters", "cronjobs"),
         "TK433", ("that of its Jobs is NAME-MINUTES",), ()),
+    "a CronJob that is there already": (
+        [asked("create", job(), "lukas", "09:00:00", 100), taken_cronjob()], "TK433",
+        ("create by system:serviceaccount:ci:helm was refused (409): a CronJob of that name",
+         "kubectl apply or replace"), ("ttlSecondsAfterFinished", "hook")),
     "a drain, by whom": (
         drained(), "TK403", ("EvictionByEvictionAPI",
                              "alice asked for it at 2026-05-04 09:10:00Z (audit log)"), ()),

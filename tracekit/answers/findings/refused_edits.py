@@ -159,6 +159,8 @@ def _names_taken(facts: Facts) -> Iterator[Case]:
     for (stream, namespace, name, user), calls in groups.items():
         kind, first_ns = _REFUSALS_OF[stream], calls[0]["recv_ns"] or 0
         todo = next((text for part, text in _CREATORS.items() if part in user), _DELETE_FIRST)
+        if stream == "cronjobs":
+            todo = "Change the one that is there (kubectl apply or replace), or delete it first."
         yield Case(
             EDIT_REFUSED, Target(kind, namespace, name),
             f"create by {user or 'unknown'} was refused (409): a {kind} of that name is there",
