@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from tracekit.answers.endings import Cause, coded, ending_of, is_end_known, let_go, when_over
 from tracekit.answers.findings import job_failures, refused_statuses, waiting
+from tracekit.answers.findings.by_hand import BY_HAND, started_by_hand
 from tracekit.answers.findings.controllers import BACKLOG, Spells, backlog_spells
 from tracekit.answers.findings.costliest import COSTLY, Costliest
 from tracekit.answers.findings.cut_short import CUT_SHORT, cut_short
@@ -81,7 +82,7 @@ INDEX_FAILS = Rule(
 RULES = (
     *job_failures.RULES, *DELETION_RULES, NOT_BEGUN, UNCOUNTED, SUSPENDED, WAITING, COSTLY,
     INDEX_FAILS, OUTLIVED, OVERRUN, TTL_LATE, RECREATED, MADE_AGAIN, VANISHED, CUT_SHORT,
-    PREEMPTED, KILLED_BESIDE, LEFT_RUNNING, TAKEN, NO_ROOM, EVICTED,
+    PREEMPTED, KILLED_BESIDE, LEFT_RUNNING, TAKEN, NO_ROOM, EVICTED, BY_HAND,
 )  # fmt: skip
 #: What asks for nothing but the Job.
 _OF_EACH: tuple[Callable[[Facts, Job], Iterator[Case]], ...] = (
@@ -130,6 +131,7 @@ def _of_jobs(facts: Facts) -> Iterator[Case]:
     for jobs in by_name.values():
         yield from recreated(jobs)
         yield from made_again(jobs)
+    yield from started_by_hand(facts)
 
 
 #### Not begun, not ended ####
