@@ -22,7 +22,7 @@ from tracekit.base.kube.field_managers import is_certainly_foreign
 from tracekit.versions.behavior_releases import releases_that_differ
 from tracekit.versions.era import NEWEST, OLDEST
 from tracekit.versions.version import PATCH_MAX, KubeVersion
-from tracekit.versions.version_markers import RULES, Bounds, Sign
+from tracekit.versions.version_markers import Bounds, Sign
 
 REASONS_SHOWN: Final = 4
 MANAGED_BY_JOB_CONTROLLER: Final = "kubernetes.io/job-controller"
@@ -99,7 +99,7 @@ def _range_text(first: KubeVersion, last: KubeVersion) -> str:
 
 def _reasons(facts: tuple[Fact, ...]) -> str:
     """The first few facts in words, and how many more there are."""
-    reasons = [f"{RULES[fact.sign].phrase} ({fact.where})" for fact in facts[:REASONS_SHOWN]]
+    reasons = [f"{fact.sign.rule.phrase} ({fact.where})" for fact in facts[:REASONS_SHOWN]]
     if len(facts) > REASONS_SHOWN:
         reasons.append(f"and {len(facts) - REASONS_SHOWN} more such signs")
     return "; ".join(reasons)
@@ -111,8 +111,8 @@ def detect(facts: Iterable[Fact]) -> Detection:
     for fact in facts:
         seen.setdefault(fact.sign, fact)
     found = list(seen.values())
-    hard = _intersect([RULES[fact.sign].hard for fact in found])
-    narrow = _intersect([RULES[fact.sign].default for fact in found])
+    hard = _intersect([fact.sign.rule.hard for fact in found])
+    narrow = _intersect([fact.sign.rule.default for fact in found])
     defaults = narrow[0] <= narrow[1]
     first, last = narrow if defaults else hard
     contradictions: tuple[Fact, ...] = ()
@@ -120,7 +120,7 @@ def detect(facts: Iterable[Fact]) -> Detection:
         # Only an upgrade or left-overs explain this; a newer version's doings cannot be left-overs.
         last = NEWEST.minor
         hard = (first, last)
-        contradictions = tuple(f for f in found if not _allows(RULES[f.sign].hard, first))
+        contradictions = tuple(f for f in found if not _allows(f.sign.rule.hard, first))
     return Detection(
         _first_of(first),
         _last_of(last),
@@ -154,7 +154,7 @@ def _evidence(facts: list[Fact], first: int, last: int, *, defaults: bool) -> tu
     """The facts that set the two ends; one of each end comes first."""
     lower, upper = [], []
     for fact in facts:
-        rule = RULES[fact.sign]
+        rule = fact.sign.rule
         bounds = rule.default if defaults else rule.hard
         if bounds.first == first:
             lower.append(fact)
