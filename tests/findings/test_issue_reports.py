@@ -159,6 +159,14 @@ def test_what_is_said_first(thread: str, facts: Facts) -> None:
     check_first_screen(ASKED, thread, facts)
 
 
+def test_of_a_job_alone_it_is_not_said_that_its_pods_are_gone(tmp_path: Path) -> None:
+    alone = {"Jobs alone": Asked((failed(),), (
+        "TK409", "Nobody looked at its pods", "kubectl logs -n app-0 -l job-name=work"),
+        ("went before",))}  # fmt: skip
+    facts = facts_from(Session([imported(alone, tmp_path, LOOK)]))
+    check_first_screen(alone, "Jobs alone", facts)
+
+
 def test_of_pods_that_nobody_looked_at_nothing_is_said(tmp_path: Path) -> None:
     alone = {"Jobs alone": Asked(
         (counting(failed(), 1),), ("whether one runs is not known", "kubectl get pods -n app-0"))}  # fmt: skip

@@ -160,7 +160,7 @@ def _failed(facts: Facts, job: Job) -> Case:
     if warning is not None:
         case = replace(case, detail=f"{case.detail}; {_quoted(warning)}")
     if case.todo is None:
-        case = replace(case, todo=_todo(job, case.rule, pods))
+        case = replace(case, todo=_todo(facts, job, case.rule, pods))
     if case.rule in (EXITED, SAME_EXIT) and (event := _killed(facts, pods)) is not None:
         case = _by_killer(case, event)
     taken = taken_by(facts, job, pods)
@@ -514,7 +514,7 @@ _TEMPLATE = (
 )
 
 
-def _todo(job: Job, rule: Rule, pods: list[Pod]) -> str | None:
+def _todo(facts: Facts, job: Job, rule: Rule, pods: list[Pod]) -> str | None:
     """Advice by the spec and the pods at hand; None: the rule's own."""
     spec = pod_spec(job)
     never = spec.get("restartPolicy") == "Never"
@@ -527,13 +527,16 @@ def _todo(job: Job, rule: Rule, pods: list[Pod]) -> str | None:
     if rule is OOM and (killed := _first_oom(pods)) is not None:
         return of_memory(memory_limit(*killed))
     if rule is POLICY and "Index" in str((job.failure or {}).get("reason")):
-        place = f"-n {for_shell(job.namespace)} -l job-name={for_shell(job.name)}"
-        read = f"Read the logs of their pods: kubectl logs {place} --prefix --tail=20"
+        read = f"Read the logs of their pods: kubectl logs {_pods_of(job)} --prefix --tail=20"
         return _GONE if _are_gone(job, pods) else read
-    return _otherwise(job, pods, never=never) if rule is OTHERWISE else None
+    return _otherwise(facts, job, pods, never=never) if rule is OTHERWISE else None
 
 
-def _otherwise(job: Job, pods: list[Pod], *, never: bool) -> str | None:
+def _pods_of(job: Job) -> str:
+    return f"-n {for_shell(job.namespace)} -l job-name={for_shell(job.name)}"
+
+
+def _otherwise(facts: Facts, job: Job, pods: list[Pod], *, never: bool) -> str | None:
     if pods and deleted_before(job, pods):
         return (
             "See who deletes its pods: an audit log tells (`tracekit import audit`). They have no "
@@ -541,6 +544,12 @@ def _otherwise(job: Job, pods: list[Pod], *, never: bool) -> str | None:
         )
     if any(map(lost_container, pods)):
         return NOT_LOCATED
+    if not facts.streams.get("pods"):
+        place = _pods_of(job)
+        return (
+            f"Nobody looked at its pods: kubectl get pods {place} lists those that are left, "
+            f"kubectl logs {place} --prefix --tail=20 what they said."
+        )
     if not pods:
         keep = "" if never else " restartPolicy Never keeps failed pods; OnFailure's are deleted."
         return f"Keep logs outside the pods, which went before anybody looked.{keep}"
