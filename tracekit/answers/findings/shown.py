@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from tracekit.answers.endings import LOST_CONTAINER
 from tracekit.answers.findings.cron_stalls import of_warning
 from tracekit.answers.findings.pulls import PULLS
 from tracekit.answers.findings.shown_crons import LONG_AGO, long_ago
@@ -14,7 +16,14 @@ from tracekit.answers.holders import MAKERS
 from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.parts import RuleGroup
 from tracekit.answers.refusals import refusal_advice
-from tracekit.answers.remedies import MORE_MEMORY, of_eviction, of_kubelet, of_pull, of_scheduler
+from tracekit.answers.remedies import (
+    MORE_MEMORY,
+    NOT_LOCATED,
+    of_eviction,
+    of_kubelet,
+    of_pull,
+    of_scheduler,
+)
 from tracekit.answers.trace_model import REFUSED_CREATION, Facts, Seen, State
 from tracekit.answers.waits import CONFIGURATION
 from tracekit.answers.words import clock, counted, in_kubectl, shortened
@@ -39,8 +48,10 @@ TROUBLED = Rule(
     "TK444", "a pod that was shown in trouble", Severity.WARNING,
     "Where it was shown last, its STATUS or the state of a container is one that the kubelet gives "
     "when an image does not come, a container cannot start or has failed, or a node took or "
-    "refused the pod; or its condition PodScheduled is False. Or (info, as nothing tells since "
-    "when) it is Terminating, or NotReady: a container of it has ended and another runs on.",
+    "refused the pod; or its condition PodScheduled is False; or its AGE is 10 minutes or more and "
+    "it has not begun (Pending, ContainerCreating, PodInitializing). Or (info, as nothing tells "
+    "since when) it is Terminating, SchedulingGated, NotReady (a container of it has ended and "
+    "another runs on), or in its init containers.",
     "A pod that runs, or goes, a moment later.",
     "Read what its container said: kubectl logs POD, with --previous where it was restarted.",
     rank=19,
@@ -76,7 +87,11 @@ _FAILS = frozenset(
     }
 )  # fmt: skip
 _STARTS = frozenset({*CONFIGURATION, "ContainerCannotRun", "StartError"})
-_ENDS = frozenset({"Error", "CrashLoopBackOff", "OOMKilled", "DeadlineExceeded", "Failed"})
+_ENDS = frozenset(
+    {"Error", "CrashLoopBackOff", "OOMKilled", "DeadlineExceeded", "Failed", LOST_CONTAINER}
+)
+#: Of how a container ended, whatever is said of it.
+_ENDED = {"OOMKilled": MORE_MEMORY, LOST_CONTAINER: NOT_LOCATED}
 #: Of the pod as a whole: a node took it, lost it or did not admit it.
 _NODES = frozenset(
     {
@@ -305,16 +320,38 @@ _LASTING = {
     "lets the pod end.",
     "Terminating": "`kubectl get pod NAME -o yaml` has its deletionTimestamp, its finalizers and "
     "its node: past that time it is held by a finalizer, or its node does not answer.",
+    "SchedulingGated": "It waits for whoever set its scheduling gates (a queue like Kueue): "
+    "`kubectl get pod NAME -o yaml` names them.",
 }
+#: So old a pod should have begun. A choice, as of TK451: a large image takes minutes.
+_SET_UP_S = 600
+#: Statuses of a pod that has not begun, with what tells why.
+_NOT_BEGUN = {
+    "Pending": "kubectl describe pod NAME: its condition PodScheduled and the Event "
+    "FailedScheduling say why no node takes it.",
+    "ContainerCreating": "kubectl describe pod NAME: its Events say what its node waits for (a "
+    "volume, a Secret or ConfigMap, the network, an image).",
+    "PodInitializing": "kubectl describe pod NAME: its Events say what its node waits for, mostly "
+    "an image.",
+}
+_INIT_OF = re.compile(r"Init:\d+/\d+")
+_INIT_RUNS = "kubectl describe pod NAME names the init container that runs, or waits: read its log."
 
 
 def _lasting(facts: Facts, one: _Object, last: Shown) -> Iterator[Case]:
     """A pod whose status is trouble only where it lasts."""
     status = (last.status or "").partition(" ")[0]
-    if status in _LASTING:
+    todo, severity, claim = _LASTING.get(status), Severity.INFO, f"was shown as {status}"
+    age = age_of(last.printed.get("AGE", ""))
+    if age is not None and age[0] >= _SET_UP_S:
+        if _INIT_OF.fullmatch(status):
+            todo, claim = _INIT_RUNS, f"has not begun, and was shown as {status}"
+        elif status in _NOT_BEGUN:
+            todo, claim = _NOT_BEGUN[status], f"has not begun, and was shown as {status}"
+            severity = Severity.WARNING
+    if todo is not None:
         detail = f"{_cells(last)}{_path(one)}{_when(one)}"
-        claim = f"was shown as {status}"
-        yield _case(facts, one, TROUBLED, claim, detail, _LASTING[status], Severity.INFO)
+        yield _case(facts, one, TROUBLED, claim, detail, todo, severity)
 
 
 def _read(last: Shown, reason: str) -> str:
@@ -327,7 +364,12 @@ def _read(last: Shown, reason: str) -> str:
         )
     restarted = bool(last.restarts) or any(c.restarts for c in last.containers or ())
     previous = " --previous" if restarted else ""
-    return _logs(last.namespace, last.name, previous)
+    if reason.startswith("Init:"):
+        init = f"{_logs(last.namespace, last.name, ' -c INIT')}{previous}"
+        return f"{init}; kubectl describe pod NAME names the init container that failed."
+    named = next((c for c in last.containers or () if _container_trouble(c) is not None), None)
+    container = "" if named is None else f" -c {for_shell(named.name)}"
+    return _logs(last.namespace, last.name, container + previous)
 
 
 def _logs(namespace: str | None, name: str, previous: str) -> str:
@@ -340,13 +382,11 @@ def _todo(reason: str, message: str) -> str | None:
         return of_pull(f"{plain} {message}")
     if plain in _STARTS:
         return of_kubelet(message)
-    if plain == "OOMKilled":
-        return MORE_MEMORY
     if plain == "Evicted":
         return of_eviction(message)
     if plain == "Unschedulable":
         return of_scheduler(message)
-    return None
+    return _ENDED.get(plain)
 
 
 def _container_trouble(container: ShownContainer) -> tuple[str, str] | None:
