@@ -1,4 +1,4 @@
-"""Tables of pods that have not begun, as `kubectl get pods` prints them: AGE tells since when."""
+"""Text of kubectl: pods that have not begun, by their AGE, and a run that holds up the next."""
 
 from __future__ import annotations
 
@@ -74,3 +74,29 @@ Conditions:
   Initialized       False
   PodScheduled      True
 """
+
+
+CRONJOB = """Name:                nightly
+Namespace:           app
+Schedule:            0 2 * * *
+Concurrency Policy:  {policy}
+Suspend:             False
+Last Schedule Time:  Sat, 02 May 2026 02:00:00 +0000
+Active Jobs:         {active}
+"""
+
+
+@pytest.mark.parametrize(
+    ("policy", "active", "waits"),
+    [("Forbid", "nightly-29627640", True), ("Allow", "nightly-29627640", False),
+     ("Forbid", "<none>", False)],
+)  # fmt: skip
+def test_a_description_names_the_run_that_a_cronjob_waits_for(
+    policy: str, active: str, waits: bool, run, tmp_path: Path,  # noqa: F811
+) -> None:  # fmt: skip
+    file = tmp_path / "cronjob.txt"
+    file.write_text(CRONJOB.format(policy=policy, active=active))
+    said = " ".join(run("diagnose", str(file), "--at", "2026-05-06T12:00:00Z")[1].split())
+    assert "TK455 CronJob app/nightly: " in said
+    assert ("waits for nightly-29627640 to end" in said) == waits, said
+    assert ("kubectl describe job -n app nightly-29627640" in said) == waits

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from tracekit.answers.endings import LOST_CONTAINER
 from tracekit.answers.findings.cron_stalls import of_warning
 from tracekit.answers.findings.pulls import PULLS
-from tracekit.answers.findings.shown_crons import LONG_AGO, long_ago
+from tracekit.answers.findings.shown_crons import LONG_AGO, held_up, long_ago
 from tracekit.answers.findings.shown_jobs import ENDING, ENDINGS
 from tracekit.answers.holders import MAKERS
 from tracekit.answers.model import Case, Rule, Severity, Target
@@ -235,7 +235,8 @@ def _cronjob(facts: Facts, one: _Object, last: Shown) -> Iterator[Case]:
         yield _case(facts, one, SUSPENDED, "was shown as suspended", f"SUSPEND True{_when(one)}")
         yield from _warnings(facts, one)
     for found in long_ago(facts, one.looks):
-        due, claim, todo = found, "was shown without a start that was due", None
+        due = found
+        claim, todo = held_up(last) or ("was shown without a start that was due", None)
         warned = next((e for e in reversed(one.events) if e.type == "Warning"), None)
         if warned is not None:
             claim, said, todo, _ = of_warning(warned.reason, warned.message)

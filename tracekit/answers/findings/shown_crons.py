@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from tracekit.answers.findings.cron_stalls import DUE_NS, SURE, due_times, read_schedule, times_due
 from tracekit.answers.model import Rule, Severity
 from tracekit.answers.trace_model import Facts, Seen
+from tracekit.answers.words import in_kubectl
 from tracekit.base.cron import CronSpecError, Schedule
 from tracekit.base.cron.zones import UnknownZoneError, Zone
 from tracekit.base.kube.printed.ages import age_of
@@ -42,6 +43,20 @@ def long_ago(facts: Facts, looks: Sequence[Seen]) -> Iterator[str]:
     cells = (f"{name} {last.printed[name]}" for name in _CELLS if last.printed.get(name))
     shown = ", ".join(cells) or f"last start {last.last_schedule or 'unset'}"
     yield f"{shown} ({last.schedule}): {times_due(due)} due since{_blocker(facts, last)}"
+
+
+def held_up(last: Shown) -> tuple[str, str] | None:
+    """What is said of a description whose Active Jobs hold up the next run, and what to do."""
+    active = last.printed.get("Active Jobs", _NEVER)
+    if last.printed.get("Concurrency Policy") != "Forbid" or active == _NEVER:
+        return None
+    named = in_kubectl(last.namespace, active.partition(",")[0])
+    todo = (
+        f"See why that run does not end: kubectl describe job {named}, and its pods. If no such "
+        "Job is there, its entry in status.active is stale: kubectl edit cronjob NAME "
+        "--subresource=status. An activeDeadlineSeconds in jobTemplate ends runs that hang."
+    )
+    return f"waits for {active} to end: its concurrencyPolicy is Forbid", todo
 
 
 _CELLS = ("LAST SCHEDULE", "ACTIVE", "Last Schedule Time", "Active Jobs", "Concurrency Policy")
