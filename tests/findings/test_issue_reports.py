@@ -167,6 +167,17 @@ def test_of_a_job_alone_it_is_not_said_that_its_pods_are_gone(tmp_path: Path) ->
     check_first_screen(alone, "Jobs alone", facts)
 
 
+@pytest.mark.parametrize(("ready", "told"), [(0, True), (1, False), (None, False)])
+def test_a_job_alone_tells_that_none_of_its_pods_is_ready(
+    ready: int | None, told: bool, tmp_path: Path,
+) -> None:  # fmt: skip
+    says = ("INFO TK411", "has 1 active pod, and none that is ready", "1 h 0 min after its start",
+            "kubectl get pods -n app-0 -l job-name=work")  # fmt: skip
+    asked = Asked((job(status={"ready": ready}),), says if told else (), () if told else ("TK411",))
+    facts = facts_from(Session([imported({"one": asked}, tmp_path, LOOK)]))
+    check_first_screen({"one": asked}, "one", facts)
+
+
 def test_of_pods_that_nobody_looked_at_nothing_is_said(tmp_path: Path) -> None:
     alone = {"Jobs alone": Asked(
         (counting(failed(), 1),), ("whether one runs is not known", "kubectl get pods -n app-0"))}  # fmt: skip

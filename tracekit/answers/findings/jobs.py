@@ -58,7 +58,8 @@ NOT_BEGUN = Rule(
     "finished, and no pod of it was ever seen beyond Pending. Not where its image (TK404) or "
     "refused pods (TK405) are the cause. Or, beside others that run, a pod of it has had no node "
     "for 5 minutes (PodScheduled is False, Unschedulable). Or its status counts active pods, of "
-    "which none was seen; or nobody looked at pods, and it has a startTime and counts none.",
+    "which none was seen; or nobody looked at pods, and it has a startTime and counts none, or "
+    "(info) counts active ones and, 10 minutes after that time, none that is ready.",
     "A cluster whose autoscaler takes minutes.",
     "Unschedulable: look at requests, taints, selectors. No pod at all: see TK2xx.",
     rank=16, losses=HOLDS,
@@ -177,7 +178,7 @@ def _unfinished(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
     elif job.spec.get("parallelism") != 0 and _is_unbegun(job, led_ns, 0 if as_of_ns else age_ns):
         yield _not_begun(facts, job, spells)
     else:
-        yield from _unplaced(facts, job, live)
+        yield from _unplaced(facts, job, live) if live else _none_ready(facts, job)
 
 
 def _is_unbegun(job: Job, led_ns: int, age_ns: int) -> bool:
@@ -201,6 +202,33 @@ def _has_none(job: Job) -> bool:
     counts = ("active", "succeeded", "failed", "uncounted_succeeded", "uncounted_failed")
     began = row["start_ns"] and job.first.row["actor"] is None
     return bool(began) and not any(row[name] for name in counts)
+
+
+#: So long after its start a Job has a pod that is ready. A choice, as of TK451: a large image takes
+#: minutes; only when the finding comes hangs on it.
+_READY_NS = 600 * NS_PER_S
+
+
+def _none_ready(facts: Facts, job: Job) -> Iterator[Case]:
+    """A Job that has pods, none of them ready, where nobody looked at pods."""
+    row, as_of_ns = job.last.row, facts.as_of(job.namespace, "jobs")
+    active, start_ns = job.last.number("active"), int(row["start_ns"] or 0)
+    late_ns = as_of_ns - start_ns
+    if not active or row["ready"] != 0 or not start_ns or late_ns < _READY_NS:
+        return  # before 1.24 a status says nothing of that
+    if facts.streams.get("pods"):
+        return
+    yield replace(
+        _plain(
+            NOT_BEGUN, facts, job,
+            f"has {counted(active, 'active pod')}, and none that is ready",
+            f"status.active {active}, ready 0, {span(late_ns)} after its start at "
+            f"{clock(start_ns)} (as of {clock(as_of_ns)}); nobody looked at its pods",
+        ),
+        severity=Severity.INFO,
+        todo="See what its pods wait for, or fail by: kubectl get pods "
+             f"-n {for_shell(job.namespace)} -l job-name={for_shell(job.name)}",
+    )  # fmt: skip
 
 
 def _in_back_off(facts: Facts, job: Job, dead: list[Pod]) -> Case:
