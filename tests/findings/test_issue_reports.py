@@ -12,6 +12,7 @@ from tests.findings.situations import (
     LOOK,
     PROXY,
     RUNNING,
+    UID,
     Asked,
     Object,
     at,
@@ -60,6 +61,24 @@ def second(**meta: Any) -> Object:
     return pod("Running", container("main", RUNNING), meta={"name": "work-b", "uid": "p-2", **meta})
 
 
+def of_index(index: int, letter: str, code: int) -> Object:
+    """A pod of an index of the Job, that ended so."""
+    reason, phase = ("Error", "Failed") if code else ("Completed", "Succeeded")
+    labels = {UID: "j-1", "batch.kubernetes.io/job-name": "work",
+              "batch.kubernetes.io/job-completion-index": str(index)}  # fmt: skip
+    return pod(phase, container("main", ended(code, reason)), meta={
+        "name": f"work-{index}-{letter}", "uid": f"p-1{index}{letter}", "labels": labels,
+        "annotations": {"batch.kubernetes.io/job-completion-index": str(index)}, **FREE})  # fmt: skip
+
+
+def by_index() -> Object:
+    """A Job with a limit for each index, that index 1 failed."""
+    found = failed("FailedIndexes")
+    found["spec"].update(completionMode="Indexed", completions=2, backoffLimitPerIndex=1)
+    found["status"].update(completedIndexes="0", failedIndexes="1", succeeded=1, failed=2)
+    return found
+
+
 RETRIED = job(status={"failed": 1})
 ASKED = {
     "kubernetes#64037": Asked(
@@ -99,6 +118,16 @@ ASKED = {
         (failed(), disrupted("DeletionByPodGC")),
         ("WARNING TK403", "deleted by the pod garbage collector", "see who took the node away",
          "karpenter.sh/do-not-disrupt"), ("requests and a priority",)),
+    "an index that used up its own limit": Asked(
+        (by_index(), of_index(0, "a", 0), of_index(1, "a", 3), of_index(1, "b", 3)),
+        ("WARNING TK422", "kubectl logs -n app", "work-1-b -c main",
+         "backoffLimitPerIndex 1 lets the other indexes go on"), ("keeps one index from",)),
+    "a deadline that passed before a pod had a node, which is gone": Asked(
+        (failed("DeadlineExceeded"), event(
+            "Pod", "FailedScheduling", "0/3 nodes are available: 3 Insufficient cpu.") | {
+                "firstTimestamp": at("09:01"), "lastTimestamp": at("09:05")}),
+        ("WARNING TK408", "Event FailedScheduling of pod work-a", "Ask for less"),
+        ("Raise activeDeadlineSeconds",)),
     "descheduler#932": Asked(
         (failed(), disrupted("EvictionByEvictionAPI"), event(
             "Pod", "PodLifeTime", "pod eviction from n1 node by sigs.k8s.io/descheduler")),

@@ -380,6 +380,20 @@ def of_kubelet(message: str) -> str:
     )
 
 
+#: Reasons of Events that tell why a pod has not begun.
+NOT_BEGUN: Final = ("FailedScheduling", "Failed", "FailedMount", "FailedAttachVolume",
+                    "FailedMapVolume", "FailedCreatePodSandBox")  # fmt: skip
+
+
+def of_pod_event(reason: str, message: str) -> str | None:
+    """What to do about an Event of type Warning about a pod; None: its log tells."""
+    if reason == "FailedScheduling":
+        return of_scheduler(message)
+    if "pull" in message.lower() and reason in ("Failed", "BackOff"):
+        return of_pull(message)
+    return None if reason == "BackOff" else of_kubelet(message)
+
+
 def against_sidecar(what: str) -> str:
     """What lets a pod end that a container beside its work keeps; `what` such pods are of."""
     return (

@@ -29,6 +29,7 @@ from tracekit.answers.findings.cut_short import deleted_before, deleted_by
 from tracekit.answers.findings.evictors import off_node, taken_by
 from tracekit.answers.findings.pulls import PULL, unpulled, unpulled_case
 from tracekit.answers.findings.refused_pods import REFUSED, refused_case, refused_since
+from tracekit.answers.findings.unplaced import of_unseen
 from tracekit.answers.harm import FAILS
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.remedies import (
@@ -158,7 +159,8 @@ def _failed(facts: Facts, job: Job) -> Case:
         rule, claim = EXITED, _RESTARTED
     case = _reported_by_pod(job, _case(job, rule, claim, end_ns, pods, reason), pods)
     if warning is not None:
-        case = replace(case, detail=f"{case.detail}; {_quoted(warning)}")
+        todo = of_unseen(warning) if case.rule is TOO_LONG else None
+        case = replace(case, detail=f"{case.detail}; {_quoted(warning)}", todo=todo or case.todo)
     if case.todo is None:
         case = replace(case, todo=_todo(facts, job, case.rule, pods))
     if case.rule in (EXITED, SAME_EXIT) and (event := _killed(facts, pods)) is not None:

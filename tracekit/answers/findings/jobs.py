@@ -46,7 +46,7 @@ from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.parts import RuleGroup
 from tracekit.answers.remedies import of_scheduler
 from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod
-from tracekit.answers.words import clock, counted, in_kubectl, named, shortened
+from tracekit.answers.words import clock, counted, in_kubectl, log_of, named, shortened
 from tracekit.base.durations import span
 from tracekit.base.escaping import for_shell
 from tracekit.base.kube.timestamps import NS_PER_S
@@ -498,6 +498,19 @@ def _index(job: Job) -> Iterator[Case]:
         f"{named([str(c) for c in codes]) or 'not text'}",
         job.cronjob,
         evidence={"indexes": bad, "exit_codes": codes},
+        todo=_of_index(job, failed[bad[0]][-1]),
+    )
+
+
+def _of_index(job: Job, pod: Pod) -> str | None:
+    """What to do about an index that fails where the Job's own limit lets the others go on."""
+    limit, shown = job.spec.get("backoffLimitPerIndex"), pod.exit
+    if limit is None:
+        return None
+    log = "" if shown is None else f" ({log_of(job.namespace, pod.name, str(shown['name']))})"
+    return (
+        f"Read its log{log}, and look at its input. backoffLimitPerIndex {limit} lets the other "
+        "indexes go on; a Job of its own can run this one again."
     )
 
 

@@ -17,4 +17,4 @@ def by_index(job: Job, failed: Case, index: Case | None) -> Case:
     bad = {pod.name for pod in job.pods if pod.index in index.evidence["indexes"]}
     if not named or not named <= bad:
         return failed
-    return replace(failed, cause=index.rule, todo=None)
+    return replace(failed, cause=index.rule, todo=index.todo)

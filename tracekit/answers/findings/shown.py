@@ -21,6 +21,7 @@ from tracekit.answers.remedies import (
     NOT_LOCATED,
     of_eviction,
     of_kubelet,
+    of_pod_event,
     of_pull,
     of_scheduler,
 )
@@ -166,13 +167,7 @@ def _of_warning(target: Target, reason: str, message: str) -> str | None:
         return refusal_advice(message)
     if target.kind != "Pod":
         return None
-    if reason == "FailedScheduling":
-        return of_scheduler(message)
-    if "pull" in message.lower() and reason in ("Failed", "BackOff"):
-        return of_pull(message)
-    if reason == "BackOff":
-        return _logs(target.namespace, target.name, " --previous")
-    return of_kubelet(message)
+    return of_pod_event(reason, message) or _logs(target.namespace, target.name, " --previous")
 
 
 def _of_texts(facts: Facts) -> Iterator[Case]:

@@ -1,9 +1,10 @@
-"""What others than the scheduler say of a pod that no node takes: autoscalers, its claims."""
+"""What others than the scheduler say of a pod that no node takes: autoscalers, claims, Events."""
 
 from __future__ import annotations
 
 from tracekit.answers.endings import pod_spec
-from tracekit.answers.trace_model import Facts, Job, Pod
+from tracekit.answers.remedies import NOT_BEGUN, of_pod_event
+from tracekit.answers.trace_model import Facts, Job, Pod, State
 from tracekit.answers.words import shortened
 from tracekit.base.kube.timestamps import NS_PER_S
 
@@ -22,6 +23,12 @@ def claims(facts: Facts, job: Job, pod: Pod) -> str:
             row = said[-1].row
             return f"; claim {named}: {row['reason']}: {shortened(str(row['message'] or ''))}"
     return ""
+
+
+def of_unseen(event: State) -> str | None:
+    """What lets a pod begin of which an Event alone is left, if that tells it."""
+    reason = str(event.row["reason"])
+    return of_pod_event(reason, str(event.row["message"] or "")) if reason in NOT_BEGUN else None
 
 
 #: Karpenter's words of a FailedScheduling of its own (its pkg/controllers/provisioning/scheduling).
