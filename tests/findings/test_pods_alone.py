@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.findings.situations import (
+    LOOK,
     RUNNING,
     Asked,
     Object,
@@ -14,10 +17,14 @@ from tests.findings.situations import (
     disrupted,
     ended,
     event,
+    failed,
+    imported,
+    job,
     pod,
     unschedulable,
     waiting,
 )
+from tests.unit.cli.test_sql import run  # noqa: F401 - a fixture
 from tracekit.answers.trace_model import Facts
 
 _UNSEEN = "a pod of Job work, which was not looked at"
@@ -69,3 +76,23 @@ ASKED = {
 @pytest.mark.parametrize("thread", ASKED)
 def test_what_is_said_first(thread: str, facts: Facts) -> None:
     check_first_screen(ASKED, thread, facts)
+
+
+@pytest.mark.parametrize("thread", ["kubernetes#108297", "out of memory"])
+def test_explain_says_of_their_job_what_diagnose_does(thread: str, trace: str, run) -> None:  # noqa: F811
+    says = ASKED[thread].says
+    out = " ".join(run("explain", trace, f"app-{list(ASKED).index(thread)}/work")[1].split())
+    assert says[0].split()[1] in out
+    assert says[1] in out
+    assert "never the Job itself" in out
+
+
+def test_explain_of_a_job_knows_that_pods_were_looked_at(run, tmp_path: Path) -> None:  # noqa: F811
+    other = pod("Running", container("main", RUNNING), meta={"name": "other-a", "uid": "p-2"})
+    other["metadata"]["ownerReferences"][0].update(name="other", uid="j-2")
+    objects = (failed(), job(name="other", uid="j-2"), other)
+    trace = imported({"one": Asked(objects, ())}, tmp_path, LOOK)
+    for verb in (["diagnose", trace], ["explain", trace, "app-0/work"]):
+        out = " ".join(run(*verb)[1].split())
+        assert "went before anybody looked" in out
+        assert "Nobody looked at its pods" not in out

@@ -23,7 +23,7 @@ from tracekit.answers.findings.leaders import says_nobody_leads
 from tracekit.answers.findings.overruns import OVERRUN
 from tracekit.answers.findings.uncounted import UNCOUNTED
 from tracekit.answers.judgements import Listed
-from tracekit.answers.model import Family, Finding, Severity, Target
+from tracekit.answers.model import Case, Family, Finding, Severity, Target
 from tracekit.answers.pauses import Gap, Pause
 from tracekit.answers.trace_model import COLUMNS, KEYS, Facts
 from tracekit.base.coverage import Coverage
@@ -218,6 +218,7 @@ def findings_about(
         if finding.rule.family not in _ELSEWHERE
         and (
             any(_is_of(target, kind, namespace, name) for target in finding.objects)
+            or any(_is_pod_of(case, kind, namespace, name) for case in finding.cases)
             or (is_at_work and says_nobody_leads(finding.cases[0]))
         )
     ]
@@ -225,6 +226,12 @@ def findings_about(
 
 def _is_of(target: Target, kind: str, namespace: str, name: str) -> bool:
     return (target.kind, target.namespace, target.name) == (kind, namespace, name)
+
+
+def _is_pod_of(case: Case, kind: str, namespace: str, name: str) -> bool:
+    """Whether it is about a pod of that Job, which is not in the record itself."""
+    pod = case.target.kind == "Pod" and case.target.namespace == namespace
+    return pod and kind == "Job" and case.evidence.get("job") == name
 
 
 def finding_lines(

@@ -21,10 +21,11 @@ from tracekit.answers.endings import (
     memory_limit,
     when_over,
 )
-from tracekit.answers.findings.ownerless import held_since, is_of_job, labelled_job, shows_jobs
+from tracekit.answers.findings.ownerless import held_since, is_of_job, labelled_job
 from tracekit.answers.findings.pulls import pull_of, unpulled_pod
 from tracekit.answers.findings.unplaced import BEGIN_NS, autoscaler
 from tracekit.answers.holders import goes_when
+from tracekit.answers.looks import looked_at
 from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.remedies import (
     GATED,
@@ -69,7 +70,7 @@ class _Reported(NamedTuple):
 def batch_pods(facts: Facts) -> Iterator[Case]:
     """A case for each pod of no Job that was looked at that failed, or that something holds."""
     for pod in facts.strays:
-        if is_of_job(pod) and (shows_jobs(facts) or pod.last.gone or held_since(facts, pod)):
+        if is_of_job(pod) and (looked_at(facts, "jobs") or pod.last.gone or held_since(facts, pod)):
             continue  # its Job is not in the record: TK423, TK204; or deletes it as it should
         if pod.last.spec.get("restartPolicy") not in _ENDS_ITSELF:
             continue

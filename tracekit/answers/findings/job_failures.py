@@ -31,6 +31,7 @@ from tracekit.answers.findings.pulls import PULL, unpulled, unpulled_case
 from tracekit.answers.findings.refused_pods import REFUSED, refused_case, refused_since
 from tracekit.answers.findings.unplaced import of_unseen
 from tracekit.answers.harm import FAILS
+from tracekit.answers.looks import looked_at
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.remedies import (
     BY_POD_GC,
@@ -546,7 +547,7 @@ def _otherwise(facts: Facts, job: Job, pods: list[Pod], *, never: bool) -> str |
         )
     if any(map(lost_container, pods)):
         return NOT_LOCATED
-    if not facts.streams.get("pods"):
+    if not looked_at(facts, "pods"):
         place = _pods_of(job)
         return (
             f"Nobody looked at its pods: kubectl get pods {place} lists those that are left, "

@@ -42,6 +42,7 @@ from tracekit.answers.findings.uncounted import (
 from tracekit.answers.findings.unplaced import BEGIN_NS, autoscaler, claims
 from tracekit.answers.findings.vanished import VANISHED, vanished
 from tracekit.answers.harm import HOLDS
+from tracekit.answers.looks import looked_at
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.parts import RuleGroup
 from tracekit.answers.remedies import of_scheduler
@@ -216,7 +217,7 @@ def _none_ready(facts: Facts, job: Job) -> Iterator[Case]:
     late_ns = as_of_ns - start_ns
     if not active or row["ready"] != 0 or not start_ns or late_ns < _READY_NS:
         return  # before 1.24 a status says nothing of that
-    if facts.streams.get("pods"):
+    if looked_at(facts, "pods"):
         return
     yield replace(
         _plain(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tracekit.answers.findings.controllers import FINALIZER_LEFT
+from tracekit.answers.looks import looked_at
 from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod
 from tracekit.answers.words import clock, in_kubectl, off
@@ -206,11 +207,6 @@ def is_of_job(pod: Pod) -> bool:
     return any(state.row["job"] for state in pod.states)
 
 
-def shows_jobs(facts: Facts) -> bool:
-    """Whether anybody looked at Jobs: who prints pods alone has not."""
-    return bool(facts.streams.get("jobs"))
-
-
 def held_since(facts: Facts, pod: Pod) -> int | None:
     """Since when an ended pod should be gone that the tracking finalizer keeps; None of others."""
     deleted_ns = pod.last.row["deleted_ns"]
@@ -225,7 +221,7 @@ def _held(facts: Facts) -> Iterator[Case]:
     """Ended pods with the tracking finalizer whose Job is not in the record."""
     for pod, owner in _strays(facts):
         since_ns, as_of_ns = held_since(facts, pod), facts.as_of(pod.namespace, "pods")
-        born_ns, shown = int(pod.first.row["created_ns"] or 0), shows_jobs(facts)
+        born_ns, shown = int(pod.first.row["created_ns"] or 0), looked_at(facts, "jobs")
         if since_ns is None or (shown and not _lists(facts, "jobs", pod.namespace, born_ns)):
             continue
         patch = (
@@ -242,7 +238,7 @@ def _held(facts: Facts) -> Iterator[Case]:
             f"{pod.phase}, deletionTimestamp {clock(since_ns)}, {span(as_of_ns - since_ns)} "
             f"ago (as of {clock(as_of_ns)}){with_space}; "
             + ("no such Job in the list" if shown else f"Job {owner} was not looked at"),
-            evidence={"pods": [pod.name], "finalizer": TRACKING},
+            evidence={"pods": [pod.name], "job": owner, "finalizer": TRACKING},
             todo=patch if shown
             else f"See whether its Job is there (kubectl get job {in_kubectl(pod.namespace, owner)}"
                  "): then the controller manager takes it off, if it runs and leads. Once the Job "
