@@ -66,7 +66,7 @@ def report_data(
 ) -> dict[str, Any]:
     """Everything that the page needs, of the objects and the time that are asked for."""
     if key is None:
-        session.hold("_pods", "_deletions", "jobs")  # `attempts` is asked once, and of it a part
+        session.hold("_deletions")  # the other views are asked once, and of each a part
     scope = scope_of(session, key, times or ALWAYS, namespace)
     about = About(session, scope, diagnosis_of(session))
     drawn = drawn_of(about)
