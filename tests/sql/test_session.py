@@ -18,6 +18,7 @@ from tracekit.judge import verdict_table
 from tracekit.judge.judged import Judge
 from tracekit.report.html.data import report_data
 from tracekit.sql import computed
+from tracekit.sql import session as session_module
 from tracekit.sql.catalog import parts_for
 from tracekit.sql.computed import takes_only_verdicts
 from tracekit.sql.messages import QueryError
@@ -465,6 +466,20 @@ def test_many_verdicts_answer_where_they_are_kept_as_few_do_in_memory(
         "SELECT count(*) AS n FROM verdicts WHERE namespace = $namespace",
         namespace=chosen.namespace,
     )
+
+
+def test_verdicts_that_are_kept_answer_uncopied_as_they_do_once_judged(
+    trace_path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEKIT_CACHE_DIR", str(tmp_path / "cache"))
+    query = "SELECT * EXCLUDE assumptions FROM verdicts ORDER BY ALL"
+    judged = Session([trace_path("v1.36.3-restart")]).table(query)
+    monkeypatch.setattr(session_module, "_FEW_ROWS", 1_000)
+    session = Session([trace_path("v1.36.3-restart")])
+    assert session.table(query) == judged
+    assert session.connection.execute(
+        "SELECT count(*) FROM internal._verdicts_held"
+    ).fetchall() == [(0,)]
 
 
 def test_a_query_that_needs_more_memory_than_it_may_says_what_to_do(

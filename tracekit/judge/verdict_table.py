@@ -255,19 +255,24 @@ class CachedVerdicts:
     def tables(self) -> Iterator[pa.Table]:
         """All of them, as `verdict_table` has them: few by time, many as they were judged."""
         if not self.are_many:
-            table = self._file.read(VERDICT_SCHEMA.names, use_threads=False)
-            table = table.cast(VERDICT_SCHEMA).combine_chunks()
-            yield table.sort_by([(name, "ascending") for name in ORDER])
+            yield self._by_time()
             return
         for group in range(self._file.num_row_groups):
             table = self._file.read_row_group(group, VERDICT_SCHEMA.names, use_threads=False)
             yield table.cast(VERDICT_SCHEMA)
 
-    def dataset(self) -> Dataset:
-        """All of them, of which a query reads the columns and row groups that it needs."""
+    def kept(self) -> Dataset | pa.Table:
+        """The same for queries; of many one reads the columns and row groups that it needs."""
+        if not self.are_many:
+            return self._by_time()
         from pyarrow import dataset  # noqa: PLC0415 - slow to import
 
         return dataset.dataset(self._path, format="parquet")
+
+    def _by_time(self) -> pa.Table:
+        table = self._file.read(VERDICT_SCHEMA.names, use_threads=False)
+        table = table.cast(VERDICT_SCHEMA).combine_chunks()
+        return table.sort_by([(name, "ascending") for name in ORDER])
 
     def judgements(
         self,

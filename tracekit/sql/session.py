@@ -106,8 +106,8 @@ class Session:
         self._held = dict(held or {})
         self._before_judging = before_judging
         self._computed: set[str] = set()
-        #: Verdicts that are not held in memory, by their traces.
-        self._kept: dict[str, Dataset] = {}
+        #: Verdicts that DuckDB reads as they were kept, by their traces.
+        self._kept: dict[str, Dataset | pa.Table] = {}
         #: By trace: findings, causes, endings and waits, once they were asked for.
         self._answers: dict[str, dict[str, pa.Table]] = {}
         self._made: set[str] = set()
@@ -368,7 +368,7 @@ class Session:
         return known[table]
 
     def _verdicts(self) -> Iterator[pa.Table]:
-        """The verdicts to hold in memory; those that are many are asked where they are kept."""
+        """The verdicts to copy; of those that are kept a query reads what it needs."""
         if self._judged_by is not None:
             for rows in self._judged_by(self.sources, self.rules):
                 yield self._chosen.of_verdicts(rows)
@@ -377,16 +377,17 @@ class Session:
             found = computed.verdicts(source, self.rules, self._before_judging)
             if found is None:
                 continue
-            if isinstance(found, CachedVerdicts) and found.are_many and not self._chosen.is_part:
-                self._kept[source.name] = found.dataset()
-                continue
+            if isinstance(found, CachedVerdicts) and not self._chosen.is_part:
+                if found.are_many or not self._has_few_rows:  # few are sooner copied than asked
+                    self._kept[source.name] = found.kept()
+                    continue
             for rows in tables_of(found):
                 yield self._chosen.of_verdicts(computed.named(rows, source.name))
         if self._kept:
             self._ask_where_kept()
 
     def _ask_where_kept(self) -> None:
-        """Let verdicts that are many be read from where they are kept, beside the others."""
+        """Let verdicts be read as they were kept, beside those that were copied."""
         columns = ", ".join(f'"{name}"' for name in computed.SCHEMAS["_verdicts"].names[1:])
         parts = ["SELECT * FROM internal._verdicts_held"]
         for number, name in enumerate(self._kept):
