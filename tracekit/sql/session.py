@@ -377,10 +377,10 @@ class Session:
             found = computed.verdicts(source, self.rules, self._before_judging)
             if found is None:
                 continue
-            if isinstance(found, CachedVerdicts) and not self._chosen.is_part:
-                if found.are_many or not self._has_few_rows:  # few are sooner copied than asked
-                    self._kept[source.name] = found.kept()
-                    continue
+            whole = isinstance(found, CachedVerdicts) and not self._chosen.is_part
+            if whole and (found.are_many or not self._has_few_rows):  # few are sooner copied
+                self._kept[source.name] = found.kept()
+                continue
             for rows in tables_of(found):
                 yield self._chosen.of_verdicts(computed.named(rows, source.name))
         if self._kept:
