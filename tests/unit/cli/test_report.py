@@ -19,6 +19,7 @@ from tests.support.pages import DATA, data_of
 from tests.support.traces import TRACES
 from tests.unit.cli.test_sql import run  # noqa: F401 - a fixture
 from tracekit.base.escaping import for_csv, for_terminal
+from tracekit.report.html import data, diffs
 from tracekit.report.html.data import PHASES, report_data
 from tracekit.report.html.diffs import flatten
 from tracekit.report.html.page import embedded_json, report_page
@@ -80,6 +81,31 @@ def test_the_report_of_a_namespace_holds_only_that(session_of) -> None:  # noqa:
     wanted = [lane["name"] for lane in whole["crons"] if lane["namespace"] == namespace]
     assert [lane["name"] for lane in own["crons"]] == wanted
     assert 0 < sum(own["judged"]["event"].values()) < sum(whole["judged"]["event"].values())
+
+
+def test_revisions_are_read_by_namespace_until_there_are_enough(
+    session_of,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = session_of(NAME)
+    whole = report_data(session)
+    spaces = {job["namespace"] for job in whole["jobs"]}
+    asked: list[str] = []
+    ask = Session.tuples
+
+    def counted(self: Session, query: str, **values: object) -> object:
+        if "raw FROM internal._states" in query and "'jobs'" in query:
+            asked.append(query)
+        return ask(self, query, **values)
+
+    monkeypatch.setattr(Session, "tuples", counted)
+    monkeypatch.setattr(diffs, "_AT_A_TIME", 1)
+    assert report_data(session) == whole
+    assert len(asked) == len(spaces) > 2
+    asked.clear()
+    monkeypatch.setattr(data, "MAX_DIFF_ENTRIES", 1)
+    assert "with every object diff" in report_data(session)["problems"][0]
+    assert len(asked) == 1
 
 
 def test_a_report_needs_no_network_and_forbids_it(session_of) -> None:  # noqa: F811

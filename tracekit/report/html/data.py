@@ -17,7 +17,7 @@ from tracekit.base.collecting import collecting_rarely
 from tracekit.base.time_input import ALWAYS, TimeRange
 from tracekit.report.conclusion import job_conclusions
 from tracekit.report.html.about import About, Row
-from tracekit.report.html.diffs import changes
+from tracekit.report.html.diffs import changes, revisions
 from tracekit.report.html.happenings import happenings, writes
 from tracekit.report.html.lanes import cron_lanes, finding_row, pod_diffs
 from tracekit.report.html.narratives import Narratives
@@ -107,7 +107,7 @@ def put_details(about: About, drawn: Drawn) -> None:
     if about.diagnosed is None:
         raise ValueError("the account of a Job needs its verdicts")
     ms, problems, jobs = about.ms, about.problems, drawn.jobs
-    _attach(jobs, "history", _history(about.each, ms, problems))
+    _attach(jobs, "history", _history(about))
     _attach(jobs, "events", _events(about.each, ms))
     _attach(jobs, "logs", _logs(about.rows, ms))
     narratives = Narratives(
@@ -309,10 +309,10 @@ def _logs(ask: Any, ms: Any) -> dict[Any, list[Any]]:
     return found
 
 
-def _history(each: Each, ms: Any, problems: list[str]) -> dict[Any, list[Any]]:
-    diffs = _diffs(each, problems)
+def _history(about: About) -> dict[Any, list[Any]]:
+    ms, diffs = about.ms, _diffs(about)
     found: defaultdict[Any, list[Any]] = defaultdict(list)
-    for trace, seq, namespace, uid, at_ns, *rest in each(
+    for trace, seq, namespace, uid, at_ns, *rest in about.each(
         "SELECT trace, seq, namespace, job_uid, epoch_ns(seen_at) AS at_ns, rv, changes, writer "
         "FROM job_history WHERE {where} ORDER BY rv, seq"
     ):
@@ -320,15 +320,14 @@ def _history(each: Each, ms: Any, problems: list[str]) -> dict[Any, list[Any]]:
     return found
 
 
-def _diffs(each: Each, problems: list[str]) -> dict[tuple[str, int], list[Any]]:
+def _diffs(about: About) -> dict[tuple[str, int], list[Any]]:
     """Per revision of a Job: the fields that changed, with the value before and after."""
-    rows = each(
-        "SELECT trace, seq, namespace, uid, raw FROM internal._states "
-        "WHERE {where} AND stream = 'jobs' ORDER BY trace, namespace, uid, _order, seq"
+    rows = revisions(
+        about.session, about.scope, "jobs", "trace, seq, namespace, uid, raw", "uid, _order, seq"
     )
 
     def full() -> None:
-        problems.append(
+        about.problems.append(
             "the report would be too large with every object diff: ask for one Job to see its"
         )
 

@@ -7,11 +7,51 @@ from typing import Any
 
 import orjson
 
+from tracekit.report.html.scope import Scope
+from tracekit.sql.diagnosed import Spaces
+from tracekit.sql.session import Session
+
 #: Fields that the server keeps; they differ in each revision and tell nothing.
 _NOISE = ("metadata.managedFields", "metadata.resourceVersion")
 
+#: Objects are read until there are so many, of whole namespaces.
+_AT_A_TIME = 4_096
+
 Change = list[Any]
 """Path, value before, value after."""
+
+
+def revisions(
+    session: Session, scope: Scope, stream: str, columns: str, order: str
+) -> Iterator[tuple[Any, ...]]:
+    """The revisions of a stream's objects, by namespace and then as `order` says.
+
+    Who takes the first ones reads no more than these namespaces: most of a record are its objects.
+    """
+    where = f"stream = '{stream}' AND {scope.where()}"
+    for spaces in _turns(session, where, scope):
+        yield from session.tuples(
+            f"SELECT {columns} FROM internal._states WHERE {where} AND {spaces.where} "  # noqa: S608 - our own words
+            f"ORDER BY namespace, {order}",
+            **scope.values,
+            **spaces.values,
+        )
+
+
+def _turns(session: Session, where: str, scope: Scope) -> Iterator[Spaces]:
+    """Namespaces that are read one after the other."""
+    counts = session.tuples(
+        f"SELECT namespace, count(*) FROM internal._states WHERE {where} "  # noqa: S608 - our own words
+        "GROUP BY namespace ORDER BY namespace",
+        **scope.values,
+    )
+    first, rows = None, 0
+    for namespace, count in counts:
+        if rows >= _AT_A_TIME and namespace is not None:
+            yield Spaces(first, namespace)
+            first, rows = namespace, 0
+        rows += count
+    yield Spaces(first)
 
 
 def changes(

@@ -11,7 +11,7 @@ from tracekit.answers.model import Finding
 from tracekit.base.kube.stored import spec_of
 from tracekit.report.findings import thread_url
 from tracekit.report.html.about import About
-from tracekit.report.html.diffs import changes
+from tracekit.report.html.diffs import changes, revisions
 from tracekit.report.html.scope import Key, Scope
 from tracekit.sql.session import Session
 
@@ -126,11 +126,7 @@ def pod_diffs(about: About) -> Mapping[str, list[Any]]:
     Told are the pods of the Jobs that are asked for; where all are, those of Jobs with findings.
     """
     scope = about.scope if about.scope.jobs is not None else Scope(_named(about.found))
-    rows = about.session.tuples(
-        "SELECT uid, rv, recv_ns, raw FROM internal._states WHERE stream = 'pods' "  # noqa: S608 - our own condition
-        f"AND {scope.where()} ORDER BY namespace, job, uid, _order, seq",
-        **scope.values,
-    )
+    rows = revisions(about.session, scope, "pods", "uid, rv, recv_ns, raw", "job, uid, _order, seq")
 
     def full() -> None:
         about.problems.append(
