@@ -443,6 +443,17 @@ def test_a_process_zone_that_is_none_is_one_sentence(trace_path) -> None:
         )
 
 
+def test_files_that_have_all_columns_are_read_as_they_are(session_of) -> None:
+    connection = session_of("v1.36.3-restart").connection
+    (made,) = connection.execute(
+        "SELECT sql FROM duckdb_views() WHERE view_name = '_rows'"
+    ).fetchall()
+    assert "_no_rows" not in made[0]
+    named = "SELECT column_name, column_type FROM (DESCRIBE internal.{})"
+    rows = connection.execute(named.format("_rows")).fetchall()
+    assert rows[1:] == connection.execute(named.format("_no_rows")).fetchall()
+
+
 @pytest.mark.full
 def test_many_verdicts_answer_where_they_are_kept_as_few_do_in_memory(
     trace_path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -570,13 +570,13 @@ class Session:
                     rows = self._chosen.of(lost.read(0, NAMES)).cast(SCHEMA)
                     parts.append(f"{select} internal.{self._stored(rows, len(parts))}")
             if typed:
-                # A trace of an older tracekit lacks columns: they are there, and empty. Only where
-                # files differ need all be opened for each view that is bound.
+                # Only where files differ need all be opened for each view that is bound.
                 differ = str(len(column_sets) > 1).lower()
-                parts.append(
-                    f"{select} (FROM internal._no_rows UNION ALL BY NAME FROM "
-                    f"read_parquet([{', '.join(typed)}], union_by_name = {differ}))"
-                )
+                rows = f"read_parquet([{', '.join(typed)}], union_by_name = {differ})"
+                # A trace of an older tracekit lacks columns: they are there, and empty.
+                if any(not names.issuperset(NAMES) for names in column_sets):
+                    rows = f"(FROM internal._no_rows UNION ALL BY NAME FROM {rows})"
+                parts.append(f"{select} {rows}")
         for name, table in self._held.items():
             stored = self._stored(table.cast(SCHEMA), len(parts))
             parts.append(f"SELECT {literal(name)} AS trace, {columns} FROM internal.{stored}")  # noqa: S608
