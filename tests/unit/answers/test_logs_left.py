@@ -20,6 +20,7 @@ def test_pods_deleted_before_they_failed_have_no_logs(gone_ns: int | None, said:
         spec=spec, pods=[pod, done], failure={"reason": "BackoffLimitExceeded"}, namespace="ns",
         name="a", states=[], last=SimpleNamespace(spec=spec),
     )  # fmt: skip
-    advice = _todo(job, EXITED, [])
+    facts: Any = SimpleNamespace()
+    advice = _todo(facts, job, EXITED, [])
     assert (advice or "").startswith(said or "")
     assert ("are gone" in (advice or "")) is (said is not None)
