@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import closing
-from io import BytesIO, TextIOWrapper
+from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -153,3 +153,22 @@ def test_a_table_keeps_offsets(session: Session) -> None:
 def test_an_error_names_the_query_as_it_was_asked(session: Session, wrong: str) -> None:
     with pytest.raises(QueryError, match=r"LINE 1: SELECT TIMETZ '12:00:00\+05' AS t, "):
         session.table(f"SELECT TIMETZ '12:00:00+05' AS t, {wrong}")
+
+
+class _Terminal(StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("named", ["v", "trace"])
+def test_a_terminal_takes_every_value(
+    session: Session, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    """A time beyond the year 9999 ended the prompt; so did a list in a column called trace."""
+    monkeypatch.setenv("COLUMNS", "60")
+    wide = f", '{'w' * 40}' AS w, 'x' AS job"
+    for value, expected in VALUES:
+        for more in ("", f"{wide}, TIMESTAMP '2024-01-01 00:00:00' AS at"):
+            out = _Terminal()
+            write_rows(session.table(f"SELECT {value} AS {named}{more}"), "table", out)
+            assert out.getvalue().endswith("(1 row)\n"), (value, expected)

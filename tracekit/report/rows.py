@@ -103,7 +103,11 @@ def _write_box(rows: pa.Table, out: TextIO) -> None:
         rows = _with_times(rows)
         names = fitting_columns(rows, width)
     with duckdb.connect() as connection:
-        box = _box(connection.from_arrow(rows.select(names)), out)
+        shown = rows.select(names)
+        try:
+            box = _box(connection.from_arrow(shown), out)
+        except duckdb.Error:  # it computes the least HUGEINT and cannot write it
+            box = _box(connection.from_arrow(_texts(shown)), out)
     lines = box.split("\n")  # and not at what else a value may hold that ends a line
     # The foot tells rows and columns; the rows are told for all formats alike.
     out.writelines(
@@ -123,13 +127,13 @@ def _moments(rows: pa.Table) -> list[str]:
     return [name for name, kind in kinds if pa.types.is_timestamp(kind) and kind.tz is None]
 
 
-def _only_day(rows: pa.Table) -> date | None:
+def _only_day(rows: pa.Table) -> date | str | None:
     """The day of all times of the rows, if it is one: then hours tell enough."""
     if len(set(rows.column_names)) < rows.num_columns:
         return None
-    days: set[date | None] = set()
+    days: set[Any] = set()
     for name in _moments(rows):
-        days.update(pc.unique(rows[name].cast(pa.date32())).to_pylist())
+        days.update(_all_values(pc.unique(rows[name].cast(pa.date32()))))
     days.discard(None)
     return days.pop() if len(days) == 1 else None
 
@@ -183,13 +187,13 @@ def _rank(rows: pa.Table, name: str, place: int) -> tuple[int, int]:
     if values.null_count == len(values) or _IDENTITIES.fullmatch(name):
         return 3, place
     if name in ("trace", "namespace"):
-        return (3 if len(set(values.to_pylist())) == 1 else 1), place
+        return (3 if len({_text(value) for value in _all_values(values)}) == 1 else 1), place
     return (0, _FIRST.index(name)) if name in _FIRST else (2, place)
 
 
 def _column_width(values: pa.ChunkedArray, name: str) -> int:
     """The characters that a column takes with its border: of heading, type or longest value."""
-    longest = max((len(_text(value)) for value in values.to_pylist()), default=0)
+    longest = max((len(_text(value)) for value in _all_values(values)), default=0)
     return max(len(name), len(str(values.type)), min(longest, _WIDEST_CELL)) + _BORDERS
 
 
@@ -219,6 +223,11 @@ def write_listing(rows: pa.Table, out: TextIO) -> None:
     used = [name for name in rows.column_names if rows[name].null_count < rows.num_rows]
     rows = rows.select(used)
     write_table([name.upper() for name in used], _cells(rows), out, right=_numbers(rows))
+
+
+def _texts(rows: pa.Table) -> pa.Table:
+    columns = [pa.array([_text(value) for value in _all_values(column)]) for column in rows.columns]
+    return pa.table(columns, names=rows.column_names)
 
 
 def _cells(rows: pa.Table) -> Iterator[list[str]]:
@@ -354,6 +363,11 @@ def _key(key: Any) -> str:
 def _values(rows: pa.Table) -> Iterator[tuple[Any, ...]]:
     for batch in rows.to_batches(max_chunksize=4096):
         yield from zip(*(_column_values(column) for column in batch.columns), strict=True)
+
+
+def _all_values(column: pa.Array | pa.ChunkedArray) -> Iterator[Any]:
+    for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else (column,):
+        yield from _column_values(chunk)
 
 
 def _column_values(column: pa.Array) -> list[Any]:
