@@ -25,7 +25,7 @@ ROWS = [
 NO_CLOCK = (2**63 - 1, RECEIVED_BEFORE_NS, -1, -(2**63))
 VERBS = (
     ("replay", "--diff"), ("diagnose",), ("jobs",), ("info",), ("watch", "--once"),
-    ("sql", "FROM cron_ticks"), ("export", "--format", "otlp"), ("whatif", "--kubernetes-version", "v1.37.1"),
+    ("timeline",), ("sql", "FROM cron_ticks"), ("export", "--format", "otlp"), ("whatif", "--kubernetes-version", "v1.37.1"),
 )  # fmt: skip
 
 
@@ -112,3 +112,48 @@ def test_a_time_may_be_further_than_any_record(
     assert run(ask[0], trace, *ask[1:], f"--from={place}")[:2] == whole[:2]
     late = run(ask[0], trace, *ask[1:], "--to=9999-12-31T23:59:59Z")
     assert late[:2] == whole[:2]
+
+
+@pytest.mark.parametrize(
+    "year", ["2116-12-31", "2262-12-31", "9999-12-31", "0001-01-01", "1969-12-31"]
+)
+@pytest.mark.parametrize("many", [True, False])
+def test_a_time_in_an_object_that_no_clock_shows_is_not_when_it_was_written(
+    tmp_path: Path, year: str, many: bool
+) -> None:
+    """`import kubectl` made a time of it that no row can have, and ended as a fault."""
+    objects = [
+        {
+            "apiVersion": "batch/v1", "kind": "Job", "spec": {}, "status": {},
+            "metadata": {
+                "name": f"j{number}", "namespace": "n", "uid": f"u{number}", "resourceVersion": "5",
+                "creationTimestamp": "2026-11-21T05:00:00Z",
+                "annotations": {"told": f"{year}T00:00:00Z"},
+            },
+        }
+        for number in range(2)
+    ]  # fmt: skip
+    listed = {"apiVersion": "v1", "kind": "List", "items": objects, "metadata": {}}
+    source, trace = tmp_path / "jobs.json", tmp_path / "trace"
+    source.write_text(json.dumps(listed) if many else "\n".join(map(json.dumps, objects)))
+    code, _, said = run("import", "kubectl", str(source), "-o", str(trace))
+    assert code == 0, said
+    times = {*TraceReader(trace).table(("recv_ns",)).column(0).to_pylist()}
+    assert times == {1795237200000000000}
+
+
+def test_objects_before_the_first_time_are_told(tmp_path: Path) -> None:
+    """Accounts, timelines and reports could not sort them."""
+    log, trace = tmp_path / "watch.jsonl", tmp_path / "trace"
+    rows = list(json_lines(TRACES / "v1.36.3-restart" / "watch.jsonl.zst"))
+    untimed = [{**row, "recv": None} for row in rows[: len(rows) * 2 // 3]]
+    rows = [*untimed, *rows[len(untimed) :]]
+    log.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert run("import", "watch", str(log), "-o", str(trace))[0] == 0
+    for words in (
+        ("explain", str(trace), "t-cronjobs/allow"), ("timeline", str(trace)),
+        ("explain", str(trace), "t-cronjobs/failing", "-o", "json"),
+        ("report", str(trace), "-o", str(tmp_path / "page.html")),
+    ):  # fmt: skip
+        code, _, said = run(*words)
+        assert code == 0, (words, said)

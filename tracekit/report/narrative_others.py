@@ -77,7 +77,7 @@ def narrative_of_cronjob(
 def _spec_steps(revisions: Iterable[Mapping[str, Any]]) -> Iterator[Step]:
     before: Mapping[str, Any] | None = None
     for row in revisions:
-        at_ns, rv = row["recv_ns"], row["rv"]
+        at_ns, rv = row["recv_ns"] or 0, row["rv"]
         if row["type"] == "DELETED":
             yield Step(at_ns, rv, "CronJob", "is gone")
             continue

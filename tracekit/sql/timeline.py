@@ -215,7 +215,7 @@ def _job(row: dict[str, Any], edit: Edit | None) -> Happening:
     who = (edit.actor if edit else None) or row["actor"]
     trouble = any("Failed" in change for change in changed)
     return Happening(
-        row["at_ns"],
+        row["at_ns"] or 0,
         "Job",
         row["namespace"],
         row["job"],

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeGuard
 
 import orjson
 
 from tracekit.base.json_text import json_text
 from tracekit.base.kube.timestamps import parse_rfc3339
-from tracekit.trace.format.model import STREAM_KINDS
+from tracekit.trace.format.model import RECEIVED_BEFORE_NS, STREAM_KINDS
 
 Raw = dict[str, Any]
 
@@ -110,7 +110,7 @@ def stream_named(name: str) -> str | None:
 
 def frame(stream: str, row_type: str, obj: Any, recv_ns: int | None) -> bytes:
     """One line of a watch log."""
-    envelope: Raw = {} if recv_ns is None else {"recv": recv_ns}
+    envelope: Raw = {"recv": recv_ns} if _can_be_received(recv_ns) else {}
     text = orjson.Fragment(json_text(obj))
     return orjson.dumps({**envelope, "resource": stream, "type": row_type, "object": text})
 
@@ -206,6 +206,8 @@ _END_OF_TIME, _TIME_BYTES = b'Z"', len("2026-11-21T05:42:45")
 def latest_stamp(value: Any, but_for: frozenset[str] = _AHEAD) -> int | None:
     """The latest time that an object tells of itself, Unix ns: it was written no earlier.
 
+    One that no row can be received at is not when anybody wrote it.
+
     `but_for`: the fields whose times lie, or can lie, ahead.
     """
     ahead = tuple(f'"{name}":'.encode() for name in but_for)
@@ -219,4 +221,8 @@ def latest_stamp(value: Any, but_for: frozenset[str] = _AHEAD) -> int | None:
         if not piece.endswith(ahead, 0, at) and piece[at - 1 : at] != b"\\":
             found.add(text)
     times = (parse_rfc3339(f"{text.decode()}Z") for text in found)
-    return max((at for at in times if at is not None), default=None)
+    return max((at for at in times if _can_be_received(at)), default=None)
+
+
+def _can_be_received(at_ns: int | None) -> TypeGuard[int]:
+    return at_ns is not None and 0 <= at_ns < RECEIVED_BEFORE_NS
