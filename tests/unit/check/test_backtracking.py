@@ -37,7 +37,7 @@ class Ways(Backtracking[At, Step]):
     """Goes along a graph, and keeps what was asked for."""
 
     efforts = (PLAIN, RARE, RARER)
-    reach = {PLAIN: 8, RARE: REACH, RARER: REACH}  # noqa: RUF012 - nobody changes it
+    reach = REACH
 
     def __init__(self, ways: Mapping[At, list[Step]], most: int = 100) -> None:
         super().__init__({}, self._ask)
@@ -116,7 +116,7 @@ def test_two_rare_steps_cost_less_than_one_that_is_rarer() -> None:
     assert Ways(ways).walk(2) == [At(1, "b"), At(2, "c")]
 
 
-def test_what_is_rare_is_near() -> None:
+def test_what_is_farther_back_than_the_reach_is_not_asked() -> None:
     states = [At(0), *(At(number, "on the way") for number in range(1, 6))]
     for back in range(1, 6):
         ways = along(*(state.name for state in states[1:]))
@@ -151,17 +151,6 @@ def test_a_later_dead_end_may_go_back_beyond_an_earlier_one() -> None:
     ways |= {At(1, "other"): [Step(At(2, "e"))], At(2, "e"): [Step(At(3, "f"))]}
     ways[At(3, "f")] = [Step(At(4))]
     assert Ways(ways).walk(4) == [At(1, "other"), At(2, "e"), At(3, "f"), At(4)]
-
-
-def test_a_way_that_is_longer_than_the_reach_has_a_nearest_part() -> None:
-    ways = along("a", "b")
-    ways[At(0)].append(Step(At(1, "far")))
-    ways |= {At(1, "far"): [Step(At(2, "c"))], At(2, "c"): [Step(At(3))]}
-    walker = Ways(ways)
-    walker.reach = {PLAIN: 1, RARE: 0, RARER: 0}
-    assert walker.walk(2) is not None
-    walker.trail.choices.insert(0, walker.trail.choices[0])
-    assert walker.step(walker.trail, At(2, "b")) is None
 
 
 def test_no_effort_uses_up_what_the_rarer_one_needs() -> None:

@@ -35,6 +35,11 @@ S = TypeVar("S", bound=SearchState)
 E = TypeVar("E")
 
 
+#: How many earlier choices a dead end may ask for another way. One further back is never
+#: reconsidered: what depends on it alone would be told as a divergence.
+REACH = 64
+
+
 def next_open(index: int, done: frozenset[int]) -> tuple[int, frozenset[int]]:
     """The next write from `index` on that is not done, and those done that lie beyond it."""
     if index not in done:
@@ -127,12 +132,12 @@ class _Ahead(Generic[S, E]):
 class Backtracking(Generic[S, E]):
     """The search; a controller's walk says what may become of a write and what a sync leaves.
 
-    `efforts` are levels of what is taken into account, the least first; `reach` says for each how
-    many earlier choices a dead end may ask for another way.
+    `efforts` are levels of what is taken into account, the least first; `reach` says how many
+    earlier choices a dead end may ask for another way.
     """
 
     efforts: Sequence[int] = ()
-    reach: Mapping[int, int] = {}
+    reach = REACH
 
     def __init__(
         self, named: Mapping[int, str], find_foreign: Callable[[], Mapping[int, str]]
@@ -195,7 +200,7 @@ class Backtracking(Generic[S, E]):
         if found is None:
             return self._turn_back(trail, state)
         trail.choices.append(Choice(state, len(trail.entries)))
-        del trail.choices[: -self.reach[least]]
+        del trail.choices[: -self.reach]
         trail.entries.append(found)
         return self.after(found, state, trail.entries)
 
@@ -238,12 +243,9 @@ class Backtracking(Generic[S, E]):
         began = self.attempts_made()
         met: defaultdict[Hashable, list[S]] = defaultdict(list)
         ahead = _Ahead[S, E]()
-        for back, (state, length) in enumerate(reversed(starts)):
-            # What is rare is near: farther back nothing is asked for it.
-            near = [effort for effort in efforts if back <= self.reach[effort]]
-            if near:
-                met[self.class_of(state)].append(state)
-                ahead.add(_Open(state, length, near))
+        for state, length in reversed(starts):
+            met[self.class_of(state)].append(state)
+            ahead.add(_Open(state, length, efforts))
         while ahead and (made := self.attempts_made() - began) < most:
             node = ahead.cheapest()
             if node.effort > efforts[0] and self.learned():

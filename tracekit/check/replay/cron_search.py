@@ -39,7 +39,7 @@ from tracekit.check.replay.interruptions import cut_off, record_ends
 from tracekit.check.replay.key_facts import STATUS_WRITES_PER_SYNC
 from tracekit.check.replay.reported_events import EVENT_LAG_NS
 from tracekit.check.replay.run_context import INFORMER_LAG_NS, RunContext
-from tracekit.check.replay.search_state import REACH, WithoutSync, WriteWithoutSync
+from tracekit.check.replay.search_state import WithoutSync, WriteWithoutSync
 from tracekit.check.verdict import Assumption, Reason
 from tracekit.ports.cronjob.actions import Intent, RecordEvent, SyncResult
 from tracekit.versions.constants import Constants
@@ -122,7 +122,6 @@ class CronWalker(Backtracking[CronState, CronEntry]):
     """Walks through the writes of one CronJob."""
 
     efforts = tuple(CronEffort)
-    reach = {CronEffort.CUTS: REACH, CronEffort.STALE: 8}  # noqa: RUF012 - nobody changes it
 
     def __init__(
         self, history: CronHistory, runner: CronRunner, context: RunContext, others: Others

@@ -36,7 +36,6 @@ from tracekit.check.replay.key_facts import KeyEvidence
 from tracekit.check.replay.nearest import nearest
 from tracekit.check.replay.recorded_api import Assumptions
 from tracekit.check.replay.search_state import (
-    REACH,
     Entry,
     Explanation,
     Heuristic,
@@ -51,15 +50,6 @@ from tracekit.check.verdict import Reason
 from tracekit.ports.cache.pods import PodCache
 from tracekit.ports.job.memory import JobMemory
 
-#: How many earlier syncs are asked for another way, by effort: what is rare is near.
-REACH_AT: dict[int, int] = {
-    Effort.CUTS: REACH,
-    Effort.HANDLERS: 8,
-    Effort.SILENT: 8,
-    Effort.STALE: 8,
-}
-
-
 #: So many earlier syncs are asked for more retries where the count of these ended the Job.
 HUNCH_REACH = (2, 4, 8, 16)
 #: So many earlier syncs are asked for one before them that forgot the retries.
@@ -72,7 +62,6 @@ class KeyWalker(Backtracking[State, Entry]):
     """Walks through the writes of one key."""
 
     efforts = tuple(Effort)
-    reach = REACH_AT
 
     def __init__(
         self,

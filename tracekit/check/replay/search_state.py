@@ -18,10 +18,6 @@ from tracekit.ports.cache.pods import PodCache
 from tracekit.ports.job.context import Note
 from tracekit.ports.job.memory import JobMemory
 
-#: How many earlier syncs a dead end may ask for another cut. A choice further back is never
-#: reconsidered: what depends on it alone would be told as a divergence.
-REACH = 64
-
 
 class Heuristic(NamedTuple):
     """What a dead end tells of the syncs that led to it."""
