@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -30,6 +31,8 @@ from tracekit.answers.endings import refused_when
 from tracekit.answers.trace_model import Facts
 from tracekit.sql.diagnosed import facts_from
 from tracekit.sql.session import Session
+from tracekit.versions.era import Era
+from tracekit.versions.release import Release
 
 NO_DEVICE = "Allocate failed due to no healthy devices present, which is unexpected"
 DONE = container("main", ended(0, "Completed"))
@@ -194,6 +197,22 @@ def test_of_a_job_alone_it_is_not_said_that_its_pods_are_gone(tmp_path: Path) ->
         ("went before",))}  # fmt: skip
     facts = facts_from(Session([imported(alone, tmp_path, LOOK)]))
     check_first_screen(alone, "Jobs alone", facts)
+
+
+@pytest.mark.parametrize(("version", "advised"), [("1.28.15", False), ("1.29.0", True)])
+def test_no_limit_is_advised_that_the_release_does_not_have(
+    version: str, advised: bool, tmp_path: Path,
+) -> None:  # fmt: skip
+    unlimited = by_index()
+    del unlimited["spec"]["backoffLimitPerIndex"]
+    advice = "backoffLimitPerIndex keeps one index from failing the Job"
+    says = advice if advised else "Read its log"
+    asked = {"one": Asked(
+        (unlimited, of_index(0, "a", 0), of_index(1, "a", 3), of_index(1, "b", 3)),
+        ("TK422", says), () if advised else (advice,))}  # fmt: skip
+    facts = facts_from(Session([imported(asked, tmp_path, LOOK)]))
+    facts = replace(facts, release=Release.of(Era.resolve(version)))
+    check_first_screen(asked, "one", facts)
 
 
 @pytest.mark.parametrize(("ready", "told"), [(0, True), (1, False), (None, False)])

@@ -43,6 +43,8 @@ class Release(Struct, frozen=True):
 
     #: It is said, and its CronJobs have a lastSuccessfulTime once a run has succeeded.
     tells_successes: bool = False
+    #: A Job may have a backoffLimitPerIndex.
+    limits_indexes: bool = True
 
     @classmethod
     def of(cls, era: Era, *, is_said: bool = True) -> Release:
@@ -57,6 +59,7 @@ class Release(Struct, frozen=True):
             era.enabled(Gate.MutableSchedulingDirectivesForSuspendedJobs)
             and not _NOT_STARTED_CAN_CHANGE.holds(era.basis),
             is_said and CronJobEra.of(era).success_time is not SuccessTime.NEVER,
+            era.enabled(Gate.JobBackoffLimitPerIndex),
         )
 
     @property

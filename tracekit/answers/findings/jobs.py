@@ -119,7 +119,7 @@ def _of_jobs(facts: Facts) -> Iterator[Case]:
             yield from _unfinished(facts, job, spells)
         yield from held(facts, job)
         yield from invalid_owner(facts, job)
-        failed, index = explained.get(job.uid), next(_index(job), None)
+        failed, index = explained.get(job.uid), next(_index(facts, job), None)
         if index is not None:
             yield index
         if failed is not None:
@@ -474,7 +474,7 @@ def _plain(
 #### Indexes ####
 
 
-def _index(job: Job) -> Iterator[Case]:
+def _index(facts: Facts, job: Job) -> Iterator[Case]:
     failed: defaultdict[int, list[Pod]] = defaultdict(list)
     fine: set[int] = set()
     for pod in job.pods:
@@ -499,19 +499,22 @@ def _index(job: Job) -> Iterator[Case]:
         f"{named([str(c) for c in codes]) or 'not text'}",
         job.cronjob,
         evidence={"indexes": bad, "exit_codes": codes},
-        todo=_of_index(job, failed[bad[0]][-1]),
+        todo=_of_index(facts, job, failed[bad[0]][-1]),
     )
 
 
-def _of_index(job: Job, pod: Pod) -> str | None:
-    """What to do about an index that fails where the Job's own limit lets the others go on."""
+def _of_index(facts: Facts, job: Job, pod: Pod) -> str | None:
+    """What to do about an index that fails where a limit for each is there, or cannot be."""
     limit, shown = job.spec.get("backoffLimitPerIndex"), pod.exit
-    if limit is None:
+    if limit is None and facts.release.limits_indexes:
         return None
     log = "" if shown is None else f" ({log_of(job.namespace, pod.name, str(shown['name']))})"
+    todo = f"Read its log{log}, and look at its input."
+    if limit is None:
+        return todo
     return (
-        f"Read its log{log}, and look at its input. backoffLimitPerIndex {limit} lets the other "
-        "indexes go on; a Job of its own can run this one again."
+        f"{todo} backoffLimitPerIndex {limit} lets the other indexes go on; a Job of its own can "
+        "run this one again."
     )
 
 
