@@ -392,9 +392,11 @@ def as_woken(
         return sync
     pods, floor = facts.history.pods, before.pod_cut if before is not None else 0
     position = sync.pod_cut
-    while position > floor and pods[position - 1].recv_ns > job.recv_ns:
-        if facts.pod_handlers.wake(pods[position - 1], job.view.uid):
-            break
+    while (
+        position > floor
+        and pods[position - 1].recv_ns > job.recv_ns
+        and not facts.pod_handlers.wake(pods[position - 1], job.view.uid)
+    ):
         position -= 1
     if position == sync.pod_cut:
         return sync

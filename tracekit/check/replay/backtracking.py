@@ -89,10 +89,10 @@ class _Open(Generic[S, E]):
         """What a way through it costs: as much as the rarest effort that it takes."""
         return max(self.rarest, self.effort)
 
-    def followed_by(self, state: S, entries: Sequence[E], efforts: Sequence[int]) -> _Open[S, E]:
+    def followed_by(self, state: S, entries: Sequence[E]) -> _Open[S, E]:
         """The state that these entries lead to from here."""
         length = self.length + len(entries)
-        return _Open(state, length, efforts, self, entries, self.price)
+        return _Open(state, length, self.efforts, self, entries, self.price)
 
     def option(self, options: Callable[[S, int], Iterator[E]]) -> E | None:
         """What has not been tried yet; None where nothing is left of this effort."""
@@ -267,7 +267,7 @@ class Backtracking(Generic[S, E]):
             known = met[self.class_of(state)]
             if not any(self.stands_for(other, state) for other in known):
                 known.append(state)
-                ahead.add(node.followed_by(state, entries, efforts))
+                ahead.add(node.followed_by(state, entries))
         return None
 
 

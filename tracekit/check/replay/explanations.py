@@ -175,12 +175,9 @@ class CutSearch(SilentSyncs):
         if found is not None:
             yield found
             yield from self._failed_earlier(state, cut, found)
-        if state.certain and state.backoff_known:
-            return
-        at_ns = self.history.writes[state.index].recv_ns
         if not assume.refusals and self.facts.refusals_within(state.index) is not None:
             return  # refusals that are told come before guesses
-        for guessed in self.guesses(state, cut, at_ns):
+        for guessed in self.guesses(state, cut, self.history.writes[state.index].recv_ns):
             found = self.at_its_time(state, guessed, assume)
             if found is not None:
                 yield found
