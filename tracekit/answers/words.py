@@ -40,6 +40,11 @@ def several_in_kubectl(namespace: str | None, names: Sequence[str]) -> str:
     )
 
 
+def of_job_in_kubectl(namespace: str, job: str) -> str:
+    """The pods of a Job as a command of kubectl selects them."""
+    return f"-n {for_shell(namespace)} -l job-name={for_shell(job)}"
+
+
 def log_of(namespace: str | None, pod: str, container: str, *, before: bool = False) -> str:
     """The command that prints a container's log, or that of its run before."""
     previous = " --previous" if before else ""

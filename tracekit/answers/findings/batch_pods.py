@@ -23,7 +23,7 @@ from tracekit.answers.endings import (
 )
 from tracekit.answers.findings.ownerless import held_since, is_of_job, labelled_job
 from tracekit.answers.findings.pulls import pull_of, unpulled_pod
-from tracekit.answers.findings.unplaced import BEGIN_NS, autoscaler
+from tracekit.answers.findings.unplaced import BEGIN_NS, SET_UP_NS, autoscaler
 from tracekit.answers.holders import goes_when
 from tracekit.answers.looks import looked_at
 from tracekit.answers.model import Case, Rule, Severity, Target
@@ -43,7 +43,6 @@ from tracekit.answers.waits import PodWait, Wait, wait_of
 from tracekit.answers.words import clock, counted, in_kubectl, log_of, shortened
 from tracekit.base.escaping import for_shell
 from tracekit.base.kube.actors import DISRUPTERS, name_of
-from tracekit.base.kube.timestamps import NS_PER_S
 
 BATCH_POD = Rule(
     "TK451", "a pod in trouble, of no Job that was looked at", Severity.WARNING,
@@ -230,16 +229,11 @@ def _held(facts: Facts, pod: Pod) -> _Reported | None:
     return _unplaced(facts, pod) or _created(facts, pod) if wait is None else _waits(pod, wait)
 
 
-#: So long a pod without an Event of trouble may take to be set up. A choice: a large image takes
-#: minutes, of which its kubelet tells nothing that is kept.
-_SET_UP_NS = 600 * NS_PER_S
-
-
 def _created(facts: Facts, pod: Pod) -> _Reported | None:
     """A pod that has a node and whose containers wait, without a word of the kubelet why."""
     node, reason = pod.last.row["node_name"], pod.waiting
     late_ns = facts.as_of(pod.namespace, "pods") - pod.created_ns
-    if node is None or pod.phase != "Pending" or reason is None or late_ns < _SET_UP_NS:
+    if node is None or pod.phase != "Pending" or reason is None or late_ns < SET_UP_NS:
         return None
     return _Reported(
         f"has not begun: its containers wait ({reason})", pod.created_ns,

@@ -41,14 +41,10 @@ UNSEEN_END = Rule(
 
 def ttl_took(facts: Facts, job: Job) -> Iterator[Case]:
     """A Job that the TTL took so early that nobody saw its end, or could read why it failed."""
-    seconds, gone_ns, ended_ns = (
-        job.spec.get("ttlSecondsAfterFinished"), job.deletion_ns, job.ended_ns,
-    )  # fmt: skip
-    if not isinstance(seconds, int) or gone_ns is None or ended_ns is None:
+    if (stay := past_its_ttl(job)) is None:
         return
+    seconds, ended_ns, gone_ns = stay
     stayed_ns = gone_ns - ended_ns
-    if stayed_ns < (seconds - 1) * NS_PER_S:
-        return  # somebody was faster
     evidence = {"ttl_s": seconds, "stayed_s": round(stayed_ns / NS_PER_S, 3)}
     if job.failure is not None and stayed_ns <= EVIDENCE_NS:
         # The TTL counts from the condition's time, which has whole seconds.
@@ -70,6 +66,17 @@ def ttl_took(facts: Facts, job: Job) -> Iterator[Case]:
             f"Complete at {clock(ended_ns)}, deleted {span(stayed_ns)} later",
             job.cronjob, evidence=evidence,
         )  # fmt: skip
+
+
+def past_its_ttl(job: Job) -> tuple[int, int, int] | None:
+    """The TTL in seconds, when the Job ended and when it went; None: somebody was faster."""
+    seconds, gone_ns, ended_ns = (
+        job.spec.get("ttlSecondsAfterFinished"), job.deletion_ns, job.ended_ns,
+    )  # fmt: skip
+    if not isinstance(seconds, int) or gone_ns is None or ended_ns is None:
+        return None
+    # The TTL counts from whole seconds.
+    return (seconds, ended_ns, gone_ns) if gone_ns - ended_ns >= (seconds - 1) * NS_PER_S else None
 
 
 def taken_at_its_end(job: Job) -> Iterator[Case]:

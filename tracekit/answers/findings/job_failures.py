@@ -49,8 +49,7 @@ from tracekit.answers.remedies import (
     of_start,
 )
 from tracekit.answers.trace_model import Facts, Job, Pod, Row, State
-from tracekit.answers.words import clock, counted, log_of, named, shortened
-from tracekit.base.escaping import for_shell
+from tracekit.answers.words import clock, counted, log_of, named, of_job_in_kubectl, shortened
 from tracekit.base.kube.timestamps import parse_rfc3339
 
 #: Of the last words so much is repeated: lines of a log, logs.
@@ -530,13 +529,10 @@ def _todo(facts: Facts, job: Job, rule: Rule, pods: list[Pod]) -> str | None:
     if rule is OOM and (killed := _first_oom(pods)) is not None:
         return of_memory(memory_limit(*killed))
     if rule is POLICY and "Index" in str((job.failure or {}).get("reason")):
-        read = f"Read the logs of their pods: kubectl logs {_pods_of(job)} --prefix --tail=20"
+        place = of_job_in_kubectl(job.namespace, job.name)
+        read = f"Read the logs of their pods: kubectl logs {place} --prefix --tail=20"
         return _GONE if _are_gone(job, pods) else read
     return _otherwise(facts, job, pods, never=never) if rule is OTHERWISE else None
-
-
-def _pods_of(job: Job) -> str:
-    return f"-n {for_shell(job.namespace)} -l job-name={for_shell(job.name)}"
 
 
 def _otherwise(facts: Facts, job: Job, pods: list[Pod], *, never: bool) -> str | None:
@@ -548,7 +544,7 @@ def _otherwise(facts: Facts, job: Job, pods: list[Pod], *, never: bool) -> str |
     if any(map(lost_container, pods)):
         return NOT_LOCATED
     if not looked_at(facts, "pods"):
-        place = _pods_of(job)
+        place = of_job_in_kubectl(job.namespace, job.name)
         return (
             f"Nobody looked at its pods: kubectl get pods {place} lists those that are left, "
             f"kubectl logs {place} --prefix --tail=20 what they said."

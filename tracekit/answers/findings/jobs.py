@@ -39,7 +39,7 @@ from tracekit.answers.findings.uncounted import (
     unfreed_case,
     waits_for_its_turn,
 )
-from tracekit.answers.findings.unplaced import BEGIN_NS, autoscaler, claims
+from tracekit.answers.findings.unplaced import BEGIN_NS, SET_UP_NS, autoscaler, claims
 from tracekit.answers.findings.vanished import VANISHED, vanished
 from tracekit.answers.harm import HOLDS
 from tracekit.answers.looks import looked_at
@@ -47,7 +47,15 @@ from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.parts import RuleGroup
 from tracekit.answers.remedies import of_scheduler
 from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod
-from tracekit.answers.words import clock, counted, in_kubectl, log_of, named, shortened
+from tracekit.answers.words import (
+    clock,
+    counted,
+    in_kubectl,
+    log_of,
+    named,
+    of_job_in_kubectl,
+    shortened,
+)
 from tracekit.base.durations import span
 from tracekit.base.escaping import for_shell
 from tracekit.base.kube.timestamps import NS_PER_S
@@ -205,17 +213,12 @@ def _has_none(job: Job) -> bool:
     return bool(began) and not any(row[name] for name in counts)
 
 
-#: So long after its start a Job has a pod that is ready. A choice, as of TK451: a large image takes
-#: minutes; only when the finding comes hangs on it.
-_READY_NS = 600 * NS_PER_S
-
-
 def _none_ready(facts: Facts, job: Job) -> Iterator[Case]:
     """A Job that has pods, none of them ready, where nobody looked at pods."""
     row, as_of_ns = job.last.row, facts.as_of(job.namespace, "jobs")
     active, start_ns = job.last.number("active"), int(row["start_ns"] or 0)
     late_ns = as_of_ns - start_ns
-    if not active or row["ready"] != 0 or not start_ns or late_ns < _READY_NS:
+    if not active or row["ready"] != 0 or not start_ns or late_ns < SET_UP_NS:
         return  # before 1.24 a status says nothing of that
     if looked_at(facts, "pods"):
         return
@@ -228,7 +231,7 @@ def _none_ready(facts: Facts, job: Job) -> Iterator[Case]:
         ),
         severity=Severity.INFO,
         todo="See what its pods wait for, or fail by: kubectl get pods "
-             f"-n {for_shell(job.namespace)} -l job-name={for_shell(job.name)}",
+             f"{of_job_in_kubectl(job.namespace, job.name)}",
     )  # fmt: skip
 
 

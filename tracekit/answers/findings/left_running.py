@@ -8,8 +8,7 @@ from typing import Any
 from tracekit.answers.holders import goes_when
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod
-from tracekit.answers.words import agreed, clock, counted, in_kubectl, named
-from tracekit.base.escaping import for_shell
+from tracekit.answers.words import agreed, clock, counted, in_kubectl, named, of_job_in_kubectl
 from tracekit.base.kube.timestamps import NS_PER_S
 
 #: So long after the end of its Job a pod that runs is told. A choice: above the grace period that
@@ -137,7 +136,7 @@ def _case_of_count(
         if looked
         else "pods were not looked at: whether one runs is not known"
     )
-    look = f"kubectl get pods -n {for_shell(job.namespace)} -l job-name={for_shell(job.name)}"
+    look = f"kubectl get pods {of_job_in_kubectl(job.namespace, job.name)}"
     return Case(
         LEFT_RUNNING,
         job.target,

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from tracekit.answers.findings.gone_at_end import past_its_ttl
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.trace_model import Job
 from tracekit.answers.words import clock
 from tracekit.base.durations import span
 from tracekit.base.kube.actors import controller_of
-from tracekit.base.kube.timestamps import NS_PER_S
 
 #: So many Jobs of one name were made by somebody who keeps making them. A choice: one more may be a
 #: release.
 _RUNS: Final = 3
-#: The TTL counts from whole seconds, and goes off after it.
-_SLACK_NS: Final = NS_PER_S
 #: Who applies manifests, by a part of its name as a user or in managedFields, and what lets that
 #: leave an ended Job alone.
 _APPLIERS: Final = {
@@ -63,16 +61,11 @@ def made_again(jobs: Sequence[Job]) -> Iterator[Case]:
 
 def _by_ttl(job: Job) -> bool:
     """Whether it went as its TTL was over, by nobody else as far as anything tells."""
-    seconds, going_ns, ended_ns = (
-        job.spec.get("ttlSecondsAfterFinished"), job.deletion_ns, job.ended_ns,
-    )  # fmt: skip
-    if not isinstance(seconds, int) or going_ns is None or ended_ns is None or job.gone_ns is None:
+    if past_its_ttl(job) is None or job.gone_ns is None:
         return False
     going = job.first_at(lambda state: state.gone or state.row["deleted_ns"] is not None)
     by = None if going is None else controller_of(going.row["actor"], going.row["actor_agent"])
-    return (
-        by is None or by.startswith("ttl")
-    ) and going_ns - ended_ns >= seconds * NS_PER_S - _SLACK_NS
+    return by is None or by.startswith("ttl")
 
 
 def _creator(job: Job) -> str:

@@ -12,6 +12,7 @@ from tracekit.answers.findings.cron_stalls import of_warning
 from tracekit.answers.findings.pulls import PULLS
 from tracekit.answers.findings.shown_crons import LONG_AGO, held_up, long_ago
 from tracekit.answers.findings.shown_jobs import ENDING, ENDINGS
+from tracekit.answers.findings.unplaced import SET_UP_NS
 from tracekit.answers.holders import MAKERS
 from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.parts import RuleGroup
@@ -31,6 +32,7 @@ from tracekit.answers.words import clock, counted, in_kubectl, shortened
 from tracekit.base.escaping import for_shell
 from tracekit.base.kube.printed.ages import age_of
 from tracekit.base.kube.printed.model import Shown, ShownContainer, ShownEvent
+from tracekit.base.kube.timestamps import NS_PER_S
 
 _BESIDE = (
     "Print what has states: `kubectl get cronjobs,jobs,pods,events -A -o yaml`, and diagnose that."
@@ -319,8 +321,6 @@ _LASTING = {
     "SchedulingGated": "It waits for whoever set its scheduling gates (a queue like Kueue): "
     "`kubectl get pod NAME -o yaml` names them.",
 }
-#: So old a pod should have begun. A choice, as of TK451: a large image takes minutes.
-_SET_UP_S = 600
 #: Statuses of a pod that has not begun, with what tells why.
 _NOT_BEGUN = {
     "Pending": "kubectl describe pod NAME: its condition PodScheduled and the Event "
@@ -339,7 +339,7 @@ def _lasting(facts: Facts, one: _Object, last: Shown) -> Iterator[Case]:
     status = (last.status or "").partition(" ")[0]
     todo, severity, claim = _LASTING.get(status), Severity.INFO, f"was shown as {status}"
     age = age_of(last.printed.get("AGE", ""))
-    if age is not None and age[0] >= _SET_UP_S:
+    if age is not None and age[0] * NS_PER_S >= SET_UP_NS:
         if _INIT_OF.fullmatch(status):
             todo, claim = _INIT_RUNS, f"has not begun, and was shown as {status}"
         elif status in _NOT_BEGUN:

@@ -11,6 +11,9 @@ from tracekit.base.kube.timestamps import NS_PER_S
 #: A Job that has nothing to show, or a pod without a node, for so long at the end of the record has
 #: not begun.
 BEGIN_NS = 30 * NS_PER_S
+#: So long a pod without an Event of trouble may take to be set up. A choice: a large image takes
+#: minutes, of which its kubelet tells nothing that is kept; only when a finding comes hangs on it.
+SET_UP_NS = 600 * NS_PER_S
 
 
 def claims(facts: Facts, job: Job, pod: Pod) -> str:
