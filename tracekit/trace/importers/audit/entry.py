@@ -15,6 +15,7 @@ import orjson
 
 from tracekit.base.kube.timestamps import parse_rfc3339
 from tracekit.trace.format.extract import number_of
+from tracekit.trace.format.model import RECEIVED_BEFORE_NS
 
 #: Streams of a trace, by API group and resource.
 STREAMS = {
@@ -214,9 +215,12 @@ def decode_entry(line: bytes) -> Entry:
 
 @lru_cache(maxsize=_TIMES_REMEMBERED)  # each is asked for several times, close together
 def parse_time(text: str | None) -> int | None:
-    """An RFC 3339 time in Unix ns, None for anything else."""
-    if text is None:
-        return None
+    """An RFC 3339 time that a row can have in Unix ns, None for anything else."""
+    at_ns = None if text is None else _time_of(text)
+    return at_ns if at_ns is not None and 0 <= at_ns < RECEIVED_BEFORE_NS else None
+
+
+def _time_of(text: str) -> int | None:
     if text[19:20] == "." and text[-1] == "Z":  # what API servers write; seconds repeat
         second: int | None = parse_rfc3339(text[:19] + "Z")
         digits = text[20:-1]

@@ -192,7 +192,7 @@ class AuditReader:
             self._agents[version] += 1
         at_ns = entry.at_ns
         if at_ns is None:
-            self.result.problems["audit entries without a time, left out"] += 1
+            self.result.problems["audit entries without a time that a row can have, left out"] += 1
             return
         stream = entry.stream
         wanted = entry.verb in WRITES or (entry.verb in LOOKS and len(memoryview(entry.response)))
