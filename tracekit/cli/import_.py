@@ -229,8 +229,8 @@ def _report(result: ImportResult, *, recognised: bool) -> None:
         tell(f"recognised as {result.kind}" + (f" ({shapes})" if shapes else ""))
     if result.unparsed:
         tell(
-            f"{result.unparsed} lines could not be read and are kept as they are "
-            "(rows of type UNPARSED)"
+            f"{counted(result.unparsed, 'line')} could not be read, kept as text that nobody reads "
+            "(UNPARSED)"
         )
     if result.synthesized:
         tell(

@@ -23,7 +23,7 @@ from tracekit.judge.clocks import timed_of
 from tracekit.report.documents import write_document
 from tracekit.report.table import counted, write_facts, write_line, write_table
 from tracekit.trace.format.header import header_document
-from tracekit.trace.format.model import Gap, TraceHeader
+from tracekit.trace.format.model import Gap, RowType, TraceHeader
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.reading.summary import TraceSummary, summarize
 
@@ -240,7 +240,9 @@ def _size(summary: TraceSummary) -> str:
     each = f", {summary.size_bytes / summary.rows:.1f} bytes a row" if summary.rows else ""
     files = "1 file" if summary.segments == 1 else f"{summary.segments} files"
     kept = f"; {counted(summary.kept_rows, 'row')} kept as they came" if summary.kept_rows else ""
-    return f"{summary.size_bytes:,} bytes in {files}{each}{kept}"
+    lost = sum(stream.counts.get(RowType.UNPARSED.value, 0) for stream in summary.streams)
+    unread = f"; {counted(lost, 'row')} kept as text that nobody reads (UNPARSED)" if lost else ""
+    return f"{summary.size_bytes:,} bytes in {files}{each}{kept}{unread}"
 
 
 #: Heading -> the types of rows that it counts.

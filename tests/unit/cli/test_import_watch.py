@@ -222,7 +222,7 @@ def test_garbage_lines_are_kept_and_counted(run, tmp_path):
     mixed = [garbage[0], *log[:5], garbage[1], *log[5:], garbage[2], b""]
     code, err = run(write_log(tmp_path / "log", mixed))
     assert code == 0
-    assert "3 lines could not be read and are kept" in err
+    assert "3 lines could not be read, kept as text" in err
     kept = rows(tmp_path / "out", "raw", "raw_bytes", "reason", "seq", types=["UNPARSED"])
     assert [r["raw_bytes"] or r["raw"].encode() for r in kept] == garbage
     assert [r["seq"] for r in kept] == [0, 6, 14]

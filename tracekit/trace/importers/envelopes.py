@@ -121,15 +121,17 @@ def _split_slowly(line: bytes) -> Frame | str:
         return "the line is not a JSON object"
     if type(document.get("object")) is not dict:
         return "the line has no object"
-    raw = _value_of_key(line.decode(), "object")
+    raws = _values_of_key(line.decode(), "object")
+    if len(raws) > 1:
+        return "the line has several objects"
     obj = document.pop("object")
-    return Frame(document, json_text(obj) if raw is None else raw.encode(), obj)
+    return Frame(document, raws[0].encode() if raws else json_text(obj), obj)
 
 
-def _value_of_key(text: str, key: str) -> str | None:
-    """The text of a top-level value in an object that is known to parse; the last one wins."""
+def _values_of_key(text: str, key: str) -> list[str]:
+    """The texts of top-level values in an object that is known to parse; none if nested deeply."""
     decoder = JSONDecoder()
-    found = None
+    found = []
     position = _skip(text, _skip(text, 0) + 1)
     try:
         while text[position] == '"':
@@ -137,12 +139,12 @@ def _value_of_key(text: str, key: str) -> str | None:
             start = _skip(text, _skip(text, position) + 1)
             _, position = decoder.raw_decode(text, start)
             if name == key:
-                found = text[start:position]
+                found.append(text[start:position])
             position = _skip(text, position)
             if text[position] == ",":
                 position = _skip(text, position + 1)
     except (ValueError, IndexError, RecursionError):
-        return None
+        return []
     return found
 
 

@@ -55,6 +55,12 @@ class ImportResult:
     #: What lists that do not say it asked for, where the user says so.
     scope: Scope | None = None
 
+    def note_written(self, rows: int, unread: Mapping[str, int]) -> None:
+        """Take over what the trace's writer says: its rows, and why objects cannot be read."""
+        self.rows = rows
+        for why, count in unread.items():
+            self.problems[f"objects kept as text that nobody reads (UNPARSED): {why}"] += count
+
     def document(self) -> Mapping[str, Any]:
         """As it stands in the trace's header."""
         return {

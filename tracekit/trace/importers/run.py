@@ -197,7 +197,7 @@ def _one(
     with TraceWriter(place, header, session=session, level=_LEVEL) as writer:
         write_rows(writer, chain(() if first is None else (first,), rows), result)
         writer.close(compact=True)
-        result.rows = writer.next_seq
+        result.note_written(writer.next_seq, writer.unread)
 
 
 def _read(reader: Reader, part: Part, parts: Parts, result: ImportResult) -> None:

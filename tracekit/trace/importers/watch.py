@@ -108,7 +108,7 @@ class WatchImporter:
             self._gap(stream, reason, next_rv=None, until_ns=None)
         if self._writer is not None:
             self._writer.close(compact=True)
-        self.result.rows = self._writer.next_seq if self._writer else 0
+            self.result.note_written(self._writer.next_seq, self._writer.unread)
         self.result.problems.update(self._watchdog.problems)
         return self.result
 

@@ -7,6 +7,7 @@ can be lost by a kill or a power cut, and what was not flushed is at most a temp
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -103,6 +104,8 @@ class TraceWriter:
         )
         self._beside = Beside()
         self._last_ns: int | None = None
+        #: Objects that were handed over as such and are kept as text, by why they cannot be read.
+        self.unread: Counter[str] = Counter()
         require_text(path)
         exists = (path / HEADER_NAME).exists()
         if path.exists() and not (append and exists) and (not path.is_dir() or any(path.iterdir())):
@@ -196,11 +199,11 @@ class TraceWriter:
                 )
         raw, parsed = _raw_and_parsed(obj, parsed)
         if len(raw) > ROW_BYTES_MAX:
-            return self.unparsed(raw[:KEPT_OF_TOO_LARGE], recv_ns, TOO_LARGE, stream=stream)
+            return self._unread(raw[:KEPT_OF_TOO_LARGE], recv_ns, TOO_LARGE, stream)
         if type(parsed) is not dict:
-            return self.unparsed(raw, recv_ns, "it is not a JSON object", stream=stream)
+            return self._unread(raw, recv_ns, "it is not a JSON object", stream)
         if is_nested_deeper(raw, NESTING_MAX):
-            return self.unparsed(raw, recv_ns, TOO_DEEP, stream=stream)
+            return self._unread(raw, recv_ns, TOO_DEEP, stream)
         if type(row_type) is not RowType:
             row_type = RowType(row_type)
         row = self._row(stream, row_type, recv_ns, synthesized=synthesized)
@@ -226,9 +229,9 @@ class TraceWriter:
         if type(buffer) is not RowBuffer:
             raise TypeError("the trace was opened as plain")
         if len(raw) > ROW_BYTES_MAX:
-            return self.unparsed(raw[:KEPT_OF_TOO_LARGE], recv_ns, TOO_LARGE, stream=stream)
+            return self._unread(raw[:KEPT_OF_TOO_LARGE], recv_ns, TOO_LARGE, stream)
         if is_nested_deeper(raw, NESTING_MAX):
-            return self.unparsed(raw, recv_ns, TOO_DEEP, stream=stream)
+            return self._unread(raw, recv_ns, TOO_DEEP, stream)
         position, recv_ns = self._placed(stream, recv_ns)
         row = (self._next_seq, position, row_type.value, recv_ns, synthesized, raw, obj)
         buffer.append_typed(stream, row, len(raw), origin)
@@ -286,6 +289,10 @@ class TraceWriter:
         self._next_seq += len(raws)
         if buffer.rows >= self._segment_rows or buffer.raw_bytes >= self._segment_raw_bytes:
             self.flush()
+
+    def _unread(self, raw: bytes, recv_ns: int | None, reason: str, stream: str | None) -> int:
+        self.unread[reason] += 1
+        return self.unparsed(raw, recv_ns, reason, stream=stream)
 
     def unparsed(
         self, line: bytes, recv_ns: int | None, reason: str, *, stream: str | None = None
