@@ -118,6 +118,8 @@ def refused_when(pods: list[Pod]) -> str:
     )
 
 
+#: The kubelet's words of a pod that it does not take. Upstream: pkg/kubelet/eviction (helpers.go).
+UNDER_PRESSURE: Final = "The node had condition: "
 #: Who disrupted the pods, by the reason of DisruptionTarget or of the pod.
 _DISRUPTED_BY = {
     "PreemptionByScheduler": "its pods gave way to pods of higher priority",
@@ -133,6 +135,8 @@ def how_disrupted(ending: Ending) -> str:
     """Who disrupted the pods, and the reason that tells it."""
     if ending.cause is Cause.NODE_SHUTDOWN:
         return f"its node was shut down ({ending.reason})"
+    if UNDER_PRESSURE in ending.message:
+        return f"the kubelet refused its pods, as its node was under pressure ({ending.reason})"
     return f"{_DISRUPTED_BY.get(ending.reason, 'its pods were evicted')} ({ending.reason})"
 
 

@@ -9,6 +9,7 @@ from operator import attrgetter
 from tracekit.answers.admission import Admission
 from tracekit.answers.evidence import Preemptor, Suspension
 from tracekit.answers.judgements import Judgements
+from tracekit.answers.node_events import NodeEvent
 from tracekit.answers.pauses import Gap, pauses_of
 from tracekit.answers.quotas import Quota
 from tracekit.answers.trace_model import (
@@ -54,6 +55,8 @@ def facts_of(
     terminating: Mapping[str, int] | None = None,
     suspended_by: Mapping[str, Suspension] | None = None,
     preemptors: Mapping[str, Preemptor] | None = None,
+    started_from: Mapping[str, str] | None = None,
+    node_events: Mapping[str, Sequence[NodeEvent]] | None = None,
     admissions: Mapping[str, Admission] | None = None,
     quotas: Mapping[str, Sequence[Quota]] | None = None,
     first_ns: int = 1 << 62,
@@ -101,6 +104,8 @@ def facts_of(
         terminating=terminating or {},
         suspended_by=suspended_by or {},
         preemptors=preemptors or {},
+        started_from=started_from or {},
+        node_events=node_events or {},
         admissions=admissions or {},
         quotas=quotas or {},
     )

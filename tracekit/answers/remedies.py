@@ -309,6 +309,12 @@ def of_pull(message: str, secrets: str | None = None) -> str:
 
 def of_eviction(message: str) -> str | None:
     """What keeps a kubelet from evicting a pod, of which it says that; None of other evictions."""
+    if "The node had condition: " in message:
+        return (
+            "Free what the node lacks (kubectl describe node; DiskPressure: images, logs and "
+            "emptyDirs), and allow a retry (backoffLimit above 0): the scheduler puts pods "
+            "elsewhere once the node has its taint."
+        )
     if "low on resource" in message:
         return (
             "Let it ask for what it uses (resources.requests): who uses more than that goes first."

@@ -7,17 +7,25 @@ a name says otherwise.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tracekit.answers.admission import Admission
+from tracekit.answers.event_index import (
+    by_name,
+    claim_of,
+    held_by_queue,
+    involved,
+    owner_of_pod,
+    refuses_job,
+)
 from tracekit.answers.evidence import Preemptor, Suspension
 from tracekit.answers.judgements import Judgements
 from tracekit.answers.model import Target
+from tracekit.answers.node_events import NodeEvent
 from tracekit.answers.pauses import Gap, Pause
 from tracekit.answers.quotas import Quota
 from tracekit.answers.words import clock
@@ -45,9 +53,6 @@ COLUMNS = (
     "cron_active", "holder", "renew_ns", "acquire_ns",
 )  # fmt: skip
 STREAMS = ("jobs", "pods", "cronjobs", "events", "leases")
-#: Kueue's Events: of a Job that it stopped, and of its Workload `job-NAME-HASH` (Kueue's
-#: pkg/controller/jobframework/reconciler.go and pkg/scheduler).
-QUEUE_STOPPED, QUEUE_WAITS = "Stopped", ("Pending", "Preempted")
 #: HTTP status of a creation. Upstream: apimachinery, pkg/api/errors (NewAlreadyExists).
 NAME_TAKEN = 409
 #: Reasons of Events: the API server refused a creation; an owner is in another namespace.
@@ -64,39 +69,6 @@ class Seen(NamedTuple):
 
     at_ns: int
     shown: Shown | ShownEvent
-
-
-def _by_name(
-    events: Sequence[State], name_of: Callable[[Row], str | None]
-) -> dict[tuple[str, str], list[State]]:
-    """Events by their namespace and a name that they tell of."""
-    found: defaultdict[tuple[str, str], list[State]] = defaultdict(list)
-    for event in events:
-        if (name := name_of(event.row)) is not None:
-            found[event.row["namespace"] or "", name].append(event)
-    return dict(found)
-
-
-def _owner_of_pod(event: Row) -> str | None:
-    """The Job whose pods have a name like that of the pod that it is about."""
-    if event["involved_kind"] != "Pod":
-        return None
-    return str(event["involved_name"] or "").rpartition("-")[0]
-
-
-def _claim_of(event: Row) -> str | None:
-    claimed = event["involved_kind"] == "PersistentVolumeClaim"
-    return str(event["involved_name"] or "") if claimed else None
-
-
-def _held_by_queue(event: Row) -> str | None:
-    """The Job of which a queueing system says in an Event why it waits."""
-    kind, name = event["involved_kind"], str(event["involved_name"] or "")
-    if kind == "Job" and event["reason"] == QUEUE_STOPPED:
-        return name
-    if kind == "Workload" and event["reason"] in QUEUE_WAITS and name.startswith("job-"):
-        return name.removeprefix("job-").rpartition("-")[0]
-    return None
 
 
 class State:
@@ -400,14 +372,6 @@ class CronJob(Life):
         return Target("CronJob", self.namespace, self.name, self.uid)
 
 
-#: In the API server's answers to who creates a Job.
-_JOB_REFUSED = re.compile(r'(?:Job|jobs)\.batch "[^"]*" is (?:invalid|forbidden)')
-
-
-def _involved(event: Row) -> tuple[str, str, str]:
-    return event["namespace"] or "", event["involved_name"] or "", event["involved_uid"] or ""
-
-
 def writes_of(job: Job) -> Iterator[int]:
     """When it was written, and its pods were first, as far as a watch shows it."""
     for state in (*job.states, *(pod.first for pod in job.pods)):
@@ -453,6 +417,10 @@ class Facts:
     admissions: Mapping[str, Admission] = field(default_factory=dict)
     #: By uid of what is suspended at the end.
     suspended_by: Mapping[str, Suspension] = field(default_factory=dict)
+    #: By uid of Jobs that were started by hand: the CronJob, which owns and does not control them.
+    started_from: Mapping[str, str] = field(default_factory=dict)
+    #: By node: what Events tell of trouble with it.
+    node_events: Mapping[str, Sequence[NodeEvent]] = field(default_factory=dict)
     #: By uid: pods that others gave way to, as far as the record has them.
     preemptors: Mapping[str, Preemptor] = field(default_factory=dict)
     #: By the uid of their Job: Events of creations that were refused.
@@ -493,10 +461,8 @@ class Facts:
                 refusals[event.row["involved_uid"]].append(event)
             elif event.row["reason"] == FOREIGN_OWNER:
                 owners[uid].append(event)
-            if kind not in ("Job", "CronJob", "Pod") and _JOB_REFUSED.search(
-                event.row["message"] or ""
-            ):
-                parents[kind or "", *_involved(event.row)].append(event)
+            if kind not in ("Job", "CronJob", "Pod") and refuses_job(event.row):
+                parents[kind or "", *involved(event.row)].append(event)
             if kind == "Pod":
                 of_pods[uid].append(event)
             elif kind == "CronJob" and event.row["event_type"] == "Warning":
@@ -504,9 +470,9 @@ class Facts:
         self.refusals_of, self.pod_events = dict(refusals), dict(of_pods)
         self.owner_events_of, self.cron_warnings = dict(owners), dict(of_crons)
         self.refused_parents = dict(parents)
-        self.named_pod_events = _by_name(self.events, _owner_of_pod)
-        self.claim_events = _by_name(self.events, _claim_of)
-        self.queue_words = _by_name(self.events, _held_by_queue)
+        self.named_pod_events = by_name(self.events, owner_of_pod)
+        self.claim_events = by_name(self.events, claim_of)
+        self.queue_words = by_name(self.events, held_by_queue)
         calls: defaultdict[tuple[str, str, str], list[Row]] = defaultdict(list)
         for call in self.refused_calls:
             owner = call["job"] if call["stream"] == "pods" else call["cronjob"]

@@ -11,6 +11,7 @@ import orjson
 import pyarrow as pa
 
 from tracekit.answers.admission import Admission, admission_of
+from tracekit.answers.event_index import QUEUE_STOPPED, QUEUE_WAITS
 from tracekit.answers.facts import facts_of
 from tracekit.answers.holders import MAKERS
 from tracekit.answers.judgements import Judgements, Listed
@@ -20,8 +21,6 @@ from tracekit.answers.trace_model import (
     COLUMNS,
     FOREIGN_OWNER,
     KEYS,
-    QUEUE_STOPPED,
-    QUEUE_WAITS,
     REFUSED_CREATION,
     STREAMS,
     Facts,
@@ -38,6 +37,7 @@ from tracekit.check.verdict import Judgement
 from tracekit.judge.verdict_table import ORDER
 from tracekit.sql.computed import coverage_of_source, era_of
 from tracekit.sql.kept_judgements import VERDICT_COLUMNS, KeptJudgements
+from tracekit.sql.node_events import node_events
 from tracekit.sql.preemptors import preemptors
 from tracekit.sql.suspensions import suspensions
 from tracekit.trace.format.model import STATE_TYPES
@@ -103,6 +103,8 @@ def surroundings(
         "shown": list(_shown(session)) if calls else [],
         "suspended_by": suspensions(session),
         "preemptors": preemptors(session) if there.has(stream="events") else {},
+        "node_events": node_events(session) if there.has(stream="events") else {},
+        "started_from": _started_from(session) if there.has(stream="jobs") else {},
         "admissions": _admissions(session) if there.has(stream="workloads") else {},
         "quotas": _quotas(session) if there.has(stream="resourcequotas") else {},
         "terminating": _terminating(session) if there.has(stream="namespaces") else {},
@@ -186,10 +188,22 @@ _SHOWN = """
 SELECT recv_ns, verb, raw FROM internal._rows
 WHERE type = 'CALL' AND derived_from = 'kubectl-text' ORDER BY seq
 """
+# `kubectl create job --from` names the CronJob as an owner, and not as the controller.
+_STARTED_FROM = """
+SELECT DISTINCT uid, [o.name FOR o IN owners IF o.kind = 'CronJob'][1] AS cronjob
+FROM internal._states
+WHERE stream = 'jobs' AND annotations LIKE '%"cronjob.kubernetes.io/instantiate"%'
+"""
 _TERMINATING = """
 SELECT name, min(coalesce(deleted_ns, recv_ns)) AS at_ns FROM internal._states
 WHERE stream = 'namespaces' AND (deleted_ns IS NOT NULL OR type = 'DELETED') GROUP BY name
 """
+
+
+def _started_from(session: Session) -> dict[str, str]:
+    """By uid: the CronJob that a Job was started from by hand."""
+    rows = session.rows(_STARTED_FROM)
+    return {row["uid"]: row["cronjob"] for row in rows if row["uid"] and row["cronjob"]}
 
 
 def _terminating(session: Session) -> dict[str, int]:

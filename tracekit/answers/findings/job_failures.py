@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
 from tracekit.answers.endings import (
     LOST_CONTAINER,
+    UNDER_PRESSURE,
     Cause,
     Ending,
     coded,
@@ -27,9 +28,11 @@ from tracekit.answers.endings import (
 )
 from tracekit.answers.findings.cut_short import deleted_before, deleted_by
 from tracekit.answers.findings.evictors import off_node, taken_by
+from tracekit.answers.findings.nodes import by_node
 from tracekit.answers.findings.pulls import PULL, unpulled, unpulled_case
 from tracekit.answers.findings.refused_pods import REFUSED, refused_case, refused_since
-from tracekit.answers.findings.unplaced import of_unseen
+from tracekit.answers.findings.telling import most_telling, restarts
+from tracekit.answers.findings.unplaced import of_unseen, quoted, unseen_pods
 from tracekit.answers.harm import FAILS
 from tracekit.answers.looks import looked_at
 from tracekit.answers.model import Case, Rule, Severity
@@ -154,42 +157,30 @@ def _failed(facts: Facts, job: Job) -> Case:
     if not job.pods and refused_since(facts, job):
         return refused_case(facts, job, end_ns)
     rule, claim, pods = _cause(job, reason, dead, ran=ran)
-    warning = _warning_of_unseen(facts, job, end_ns)
-    if warning is not None and rule is OTHERWISE and warning.row["reason"] == "BackOff":
+    unseen = unseen_pods(facts, job, end_ns)
+    warning = most_telling(unseen)
+    if warning is not None and rule is OTHERWISE and restarts(warning):
         rule, claim = EXITED, _RESTARTED
     case = _reported_by_pod(job, _case(job, rule, claim, end_ns, pods, reason), pods)
     if warning is not None:
         todo = of_unseen(warning) if case.rule is TOO_LONG else None
-        case = replace(case, detail=f"{case.detail}; {_quoted(warning)}", todo=todo or case.todo)
+        case = replace(case, detail=f"{case.detail}; {quoted(warning)}", todo=todo or case.todo)
     if case.todo is None:
         case = replace(case, todo=_todo(facts, job, case.rule, pods))
     if case.rule in (EXITED, SAME_EXIT) and (event := _killed(facts, pods)) is not None:
         case = _by_killer(case, event)
-    taken = taken_by(facts, job, pods)
-    if taken is not None and case.rule in (EXITED, SAME_EXIT, EVICTED, OTHERWISE):
-        case = replace(case, detail=f"{case.detail}; {taken.said}", todo=taken.todo)
-    elif case.rule is EVICTED:
-        case = replace(case, detail=f"{case.detail}{off_node(pods)}")
+    case = _by_place(facts, job, case, pods, unseen)
     return _with_last_words(facts, job, case, pods)
 
 
-def _warning_of_unseen(facts: Facts, job: Job, end_ns: int) -> State | None:
-    """The last Warning about pods of a Job none of which was seen: by the name that they have."""
-    if job.pods:
-        return None
-    during = [
-        event for event in facts.events_of_named(job)
-        if event.row["event_type"] == "Warning" and job.created_ns <= event.first_ns <= end_ns
-    ]  # fmt: skip
-    return during[-1] if during else None
-
-
-def _quoted(event: State) -> str:
-    row = event.row
-    times = int(row["count"] or 1)
-    often = f" ({counted(times, 'time')})" if times > 1 else ""
-    message = shortened(str(row["message"] or ""))
-    return f"Event {row['reason']} of pod {row['involved_name']}{often}: {message}"
+def _by_place(facts: Facts, job: Job, case: Case, pods: list[Pod], unseen: Sequence[State]) -> Case:
+    """The case with who took its pods off their nodes, else with what became of the nodes."""
+    taken = taken_by(facts, job, pods)
+    if taken is not None and case.rule in (EXITED, SAME_EXIT, EVICTED, OTHERWISE):
+        return replace(case, detail=f"{case.detail}; {taken.said}", todo=taken.todo)
+    if case.rule is EVICTED:
+        case = replace(case, detail=f"{case.detail}{off_node(pods)}")
+    return by_node(facts, case, pods, unseen)
 
 
 def failure_rule(facts: Facts, job: Job) -> Rule:
@@ -583,7 +574,7 @@ def against_disruption(pods: list[Pod], *, never: bool) -> str | None:
     """What spares a Job that; a podFailurePolicy is valid with restartPolicy Never alone."""
     ending = next((e for pod in pods if (e := ending_of(pod)) is not None), None)
     if ending is not None and (todo := of_eviction(ending.message)) is not None:
-        return f"{todo} {_TEMPLATE}"
+        return todo if UNDER_PRESSURE in ending.message else f"{todo} {_TEMPLATE}"
     marked = any(pod.last.true("DisruptionTarget") for pod in pods)
     if marked and never:
         return NODE_TAKEN if all(pod.disruption == BY_POD_GC for pod in pods) else None

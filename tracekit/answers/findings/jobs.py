@@ -293,7 +293,8 @@ def _unplaced(facts: Facts, job: Job, live: list[Pod]) -> Iterator[Case]:
     yield Case(
         NOT_BEGUN,
         job.target,
-        "has pods that no node takes (Unschedulable), beside others that run",
+        "has pods that no node takes (Unschedulable)"
+        + (", beside others that run" if any(p.phase == "Running" for p in live) else ""),
         since_ns,
         as_of_ns,
         f"{named([p.name for p, _, _ in found])} since {clock(since_ns)} "

@@ -1,11 +1,11 @@
-"""What others than the scheduler say of a pod that no node takes: autoscalers, claims, Events."""
+"""What others say of pods that no node takes, or that nobody saw: autoscalers, claims, Events."""
 
 from __future__ import annotations
 
 from tracekit.answers.endings import pod_spec
 from tracekit.answers.remedies import NOT_BEGUN, of_pod_event
 from tracekit.answers.trace_model import Facts, Job, Pod, State
-from tracekit.answers.words import shortened
+from tracekit.answers.words import counted, shortened
 from tracekit.base.kube.timestamps import NS_PER_S
 
 #: A Job that has nothing to show, or a pod without a node, for so long at the end of the record has
@@ -47,3 +47,22 @@ def autoscaler(facts: Facts, pod: Pod) -> str:
         or str(event.row["message"] or "").startswith(_KARPENTER)
     ]
     return f"; autoscaler: {shortened(text[-1])}" if text else ""
+
+
+def unseen_pods(facts: Facts, job: Job, end_ns: int) -> list[State]:
+    """What Events tell of pods of a Job none of which was seen: by the name that they have."""
+    if job.pods:
+        return []
+    return [
+        event for event in facts.events_of_named(job)
+        if job.created_ns <= event.first_ns <= end_ns
+    ]  # fmt: skip
+
+
+def quoted(event: State) -> str:
+    """An Event about a pod, in a sentence."""
+    row = event.row
+    times = int(row["count"] or 1)
+    often = f" ({counted(times, 'time')})" if times > 1 else ""
+    message = shortened(str(row["message"] or ""))
+    return f"Event {row['reason']} of pod {row['involved_name']}{often}: {message}"

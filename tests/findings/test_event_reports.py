@@ -1,0 +1,220 @@
+"""Situations told by Events, each made here: of nodes, and where Events are all that there is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.findings.situations import (
+    RUNNING,
+    UID,
+    Asked,
+    Object,
+    alone,
+    at,
+    check_first_screen,
+    container,
+    disrupted,
+    ended,
+    event,
+    failed,
+    job,
+    pod,
+    unschedulable,
+)
+from tests.unit.cli.test_sql import run  # noqa: F401 - a fixture
+from tracekit.answers.trace_model import Facts
+
+FREED: Object = {"finalizers": []}
+
+
+def of(kind: str, name: str, reason: str, message: str, clock: str, **more: Any) -> Object:
+    """An Event at one time about an object, of type Warning unless more is said."""
+    space = {} if kind == "Node" else {"namespace": "app"}
+    uid = {"work-a": "p-1", "work": "j-1"}.get(name, f"u-{name}")
+    found = event("Pod", reason, message)
+    found["metadata"] = {**found["metadata"], "name": f"{name}.{reason}", "uid": f"{name}-{reason}",
+                         "namespace": space.get("namespace", "default"),
+                         "creationTimestamp": at(clock)}  # fmt: skip
+    about = {"kind": kind, "name": name, "uid": name if kind == "Node" else uid, **space}
+    return found | {"involvedObject": about, "count": 1, "firstTimestamp": at(clock),
+                    "lastTimestamp": at(clock), **more}  # fmt: skip
+
+
+def of_node(node: str, reason: str, clock: str, message: str = "") -> Object:
+    said = message or f"Node {node} status is now: {reason}"
+    return of("Node", node, reason, said, clock, type="Normal")
+
+
+def on(node: str, found: Object) -> Object:
+    found["spec"]["nodeName"] = node
+    found["metadata"]["finalizers"] = []
+    return found
+
+
+def evicted(message: str) -> Object:
+    return pod("Failed", reason="Evicted", message=message, meta=FREED)
+
+
+OUT_OF_MEMORY = "System OOM encountered, victim process: python3, pid: 4242"
+KILLED = container("main", ended(137))
+CRASHED = container("main", ended(255, "Unknown"))
+
+#: By situation; Events of nodes have no namespace, so that each has nodes of its own.
+ASKED = {
+    "cloud-platform#7254, a disk that is full": Asked(
+        (failed(), on("disk-1", disrupted("TerminationByKubelet")),
+         of_node("disk-1", "NodeHasDiskPressure", "09:04"),
+         of_node("disk-1", "EvictionThresholdMet", "09:03", "Attempting to reclaim storage")),
+        ("TK403", "Events of node disk-1: NodeHasDiskPressure at 2026-05-04 09:04:00Z, Eviction",
+         "do: Free the disk of node disk-1", "podFailurePolicy ignore"), ()),
+    "kubernetes#96363, a node that was lost": Asked(
+        (failed(), on("lost-1", disrupted("DeletionByTaintManager")),
+         of_node("lost-1", "NodeNotReady", "09:01")),
+        ("TK403", "Events of node lost-1: NodeNotReady at 2026-05-04 09:01:00Z",
+         "See why node lost-1 was lost"), ("requests and a priority",)),
+    "a node that was well again before": Asked(
+        (failed(), on("well-1", disrupted("DeletionByTaintManager")) | {"status": {
+            **disrupted("DeletionByTaintManager")["status"], "conditions": [
+                {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager",
+                 "lastTransitionTime": at("09:05")}]}},
+         of_node("well-1", "NodeNotReady", "08:01"), of_node("well-1", "NodeReady", "08:03")),
+        ("TK403", "on node well-1"), ("Events of node",)),
+    "a node without memory": Asked(
+        (failed(), on("oom-1", pod("Failed", KILLED)),
+         of_node("oom-1", "SystemOOM", "09:05", OUT_OF_MEMORY)),
+        ("TK401", "failed with exit code 137", f"SystemOOM at 2026-05-04 09:05:00Z ({OUT_OF_MEMORY})",
+         "Node oom-1 had no memory left"), ("SIGKILL without OOMKilled",)),
+    "a node without memory half an hour before": Asked(
+        (failed(), on("oom-2", pod("Failed", KILLED)),
+         of_node("oom-2", "SystemOOM", "08:35", OUT_OF_MEMORY)),
+        ("TK401", "SIGKILL without OOMKilled"), ("Events of node",)),
+    "an error of its own on a node without memory": Asked(
+        (failed(), on("oom-3", pod("Failed", container("main", ended(3)))),
+         of_node("oom-3", "SystemOOM", "09:05", OUT_OF_MEMORY)),
+        ("TK401", "failed with exit code 3"), ("Events of node",)),
+    "a node that was rebooted": Asked(
+        (failed(), on("boot-1", pod("Failed", CRASHED)), of_node("boot-1", "Rebooted", "09:05")),
+        ("TK401", "exit code 255", "Events of node boot-1: Rebooted", "See who rebooted"), ()),
+    "a spot instance, no pod left": Asked(
+        (failed(),
+         of("Pod", "work-x2x4z", "Scheduled", "Successfully assigned app/work-x2x4z to spot-1",
+            "09:00", type="Normal"),
+         of_node("spot-1", "SpotInterruption", "09:03", "Spot Interruption event received.")),
+        ("TK409", "Events of node spot-1: SpotInterruption at 2026-05-04 09:03:00Z",
+         "The instance was taken back"), ()),
+    "a node that does not answer, for its memory": Asked(
+        (job(), on("mute-1", pod("Running", container("main", RUNNING), conditions=[
+            {"type": "Ready", "status": "False"}])),
+         of("Pod", "work-a", "NodeNotReady", "Node is not ready", "09:30"),
+         of_node("mute-1", "SystemOOM", "09:28", OUT_OF_MEMORY)),
+        ("TK441", "Events of node mute-1: SystemOOM at 2026-05-04 09:28:00Z"), ()),
+    "airflow, a pod of no Job on such a node": Asked(
+        (on("oom-4", alone("Failed", KILLED)),
+         of_node("oom-4", "SystemOOM", "09:05", OUT_OF_MEMORY)),
+        ("TK451", "Events of node oom-4: SystemOOM", "Node oom-4 had no memory left"), ()),
+    "operate-first/apps#1352, refused for pressure": Asked(
+        (failed(), evicted("Pod The node had condition: [DiskPressure]. ")),
+        ("TK403", "the kubelet refused its pods, as its node was under pressure (Evicted)",
+         "Free what the node lacks"), ("were evicted", "create it anew")),
+    "a pod that waits after one that was refused": Asked(
+        (job(None, {"failed": 1}), evicted("x"), unschedulable(
+            "0/3 nodes are available: 3 Insufficient cpu.") | {"metadata": {
+                **unschedulable("")["metadata"], "name": "work-b", "uid": "p-2"}}),
+        ("TK411", "has pods that no node takes (Unschedulable)"), ("beside others",)),
+    "agent-toolkit#10, a volume that another pod has, and a deadline": Asked(
+        (failed("DeadlineExceeded"),
+         of("Pod", "work-x2x4z", "FailedAttachVolume", 'Multi-Attach error for volume "pvc-1" Volume '
+            "is already used by pod(s) agent-0", "09:01"),
+         of("Pod", "work-x2x4z", "FailedMount", "Unable to attach or mount volumes: timed out waiting "
+            "for the condition", "09:03")),
+        ("TK408", "Event FailedAttachVolume of pod work-x2x4z: Multi-Attach", "Free the volume"), ()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("thread", ASKED)
+def test_what_is_said_first(thread: str, facts: Facts) -> None:
+    check_first_screen(ASKED, thread, facts)
+
+
+LIMIT = of("Job", "load", "BackoffLimitExceeded", "Job has reached the specified backoff limit",
+           "09:07")  # fmt: skip
+AGAIN = "Back-off restarting failed container main in pod load-x2x4z_app(1)"
+PLACED = of("Pod", "load-x2x4z", "Scheduled", "Successfully assigned app/load-x2x4z to n1", "09:00",
+            type="Normal")  # fmt: skip
+#: By situation: Events that are all that was listed, what is said first, and what is not said.
+EVENTS: dict[str, tuple[tuple[Object, ...], tuple[str, ...], tuple[str, ...]]] = {
+    "a container that is begun again": (
+        (of("Pod", "load-x2x4z", "BackOff", AGAIN, "09:01", count=12), LIMIT),
+        ("WARNING TK443 Job app/load: was told of as failed (BackoffLimitExceeded)",
+         "Event BackOff of pod load-x2x4z (12 times)", "kubectl logs -n app load-x2x4z --previous"),
+        ("TK445", "TK906")),
+    "an image, and a deadline": (
+        (of("Pod", "load-x2x4z", "Failed", 'Failed to pull image "r/x:1": manifest unknown', "09:01"),
+         of("Pod", "load-x2x4z", "BackOff", 'Back-off pulling image "r/x:1"', "09:05"),
+         of("Job", "load", "DeadlineExceeded", "Job was active longer than specified", "09:06")),
+        ("TK443", "(DeadlineExceeded)", "manifest unknown", "Correct the image's name or tag"), ()),
+    "an index of a Job": (
+        (of("Pod", "load-3-x2x4z", "BackOff", AGAIN, "09:01"), LIMIT),
+        ("TK443", "of pod load-3-x2x4z"), ("TK445",)),
+    "a pod of another Job": (
+        (of("Pod", "load-big-x2x4z", "BackOff", AGAIN, "09:01"), LIMIT),
+        ("TK443 Job app/load", "TK445 Pod app/load-big-x2x4z"), ()),
+    "what hindered it at first": (
+        (of("Pod", "load-x2x4z", "FailedScheduling", "0/3 nodes are available: 3 Insufficient cpu.",
+            "08:50"), PLACED, of("Pod", "load-x2x4z", "BackOff", AGAIN, "09:05"), LIMIT),
+        ("TK443", "Event BackOff of pod load-x2x4z"), ("Insufficient cpu",)),
+    "a node that was lost": (
+        (PLACED, of_node("n1", "NodeNotReady", "09:01"),
+         of("Pod", "load-x2x4z", "TaintManagerEviction", "Marking for deletion Pod app/load-x2x4z",
+            "09:06", type="Normal"), LIMIT),
+        ("TK443", "Event TaintManagerEviction of pod load-x2x4z", "Events of node n1: NodeNotReady",
+         "See why node n1 was lost"), ("TK445",)),
+    "airflow#59626, a pod that gave way": (
+        (of("Pod", "fresh-abc", "Preempted", "Preempted by a pod on node n7", "09:03", type="Normal"),),
+        ("WARNING TK445 Pod app/fresh-abc: was ended by others, as an Event tells (Preempted)",
+         "priorityClassName"), ()),
+    "a deletion that was cancelled": (
+        (of("Pod", "fresh-abc", "TaintManagerEviction", "Cancelling deletion of Pod app/fresh-abc",
+            "09:03", type="Normal"),), (), ("TK445",)),
+    "a node alone": (
+        (of_node("n1", "SystemOOM", "09:05", OUT_OF_MEMORY),),
+        ("INFO TK445 Node n1: was told of with SystemOOM", OUT_OF_MEMORY), ()),
+    "logs that Fargate does not ship": (
+        (of("Pod", "load-x2x4z", "LoggingDisabled", "Disabled logging because aws-logging configmap "
+            "was not found", "09:03"),), ("INFO TK445 Pod",), ("WARNING",)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("situation", EVENTS)
+def test_what_events_alone_say_first(situation: str, run, tmp_path: Path) -> None:  # noqa: F811
+    items, says, not_said = EVENTS[situation]
+    file = tmp_path / "events.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
+    assert [text for text in says if text not in out] == [], out
+    assert [text for text in not_said if text in out] == [], out
+
+
+def test_advice_that_its_cause_has_given_is_not_repeated(run, tmp_path: Path) -> None:  # noqa: F811
+    """TK410 beneath TK422: the same index, the same log."""
+    spec = {"completionMode": "Indexed", "completions": 2, "parallelism": 2,
+            "backoffLimitPerIndex": 1, "backoffLimit": 2147483647}  # fmt: skip
+    items = [failed("FailedIndexes")]
+    items[0]["spec"].update(spec)
+    for name, index, code in ("a", 0, 0), ("b", 1, 3), ("c", 1, 3):
+        meta = {"name": f"work-{name}", "uid": f"p-{name}", "finalizers": [],
+                "labels": {UID: "j-1", "batch.kubernetes.io/job-completion-index": str(index)},
+                "annotations": {"batch.kubernetes.io/job-completion-index": str(index)}}  # fmt: skip
+        items.append(
+            pod("Failed" if code else "Succeeded", container("main", ended(code)), meta=meta)
+        )
+    file = tmp_path / "list.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
+    assert out.count("look at its input") == 1
+    assert "TK410" in out
+    assert "do: see TK422." in out

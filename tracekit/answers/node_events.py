@@ -1,0 +1,88 @@
+"""What Events tell of nodes: by which reasons one is in trouble, and by which that is over."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec import Struct
+
+
+class NodeEvent(Struct, frozen=True):
+    """One reason of Events about a node, when it was first and last told (Unix ns), how often."""
+
+    reason: str
+    message: str
+    first_ns: int
+    last_ns: int
+    times: int = 1
+
+
+class Trouble(Struct, frozen=True):
+    """What became of a node by an Event, and what helps who lost pods by it; {node} is its name."""
+
+    todo: str
+    #: The reason of the Event by which that is over; empty of what happens at one moment.
+    over: str = ""
+    #: Whether it may end a process of a container, with an exit code and no word of why.
+    kills: bool = False
+    #: Whether the message says more than the reason.
+    tells: bool = True
+
+
+_AGAIN: Final = "let the work bear a second start (backoffLimit)"
+_SPOT: Final = f"The instance was taken back: {_AGAIN}, or select nodes that are not spot."
+_MEMORY: Final = (
+    "Node {node} had no memory left: give its pods the memory that they use as requests "
+    "(resources.requests.memory) and limits, so that fewer are put beside each other."
+)
+_KILLED: Final = (
+    "The kernel killed a process for its memory: raise resources.limits.memory of the container, "
+    "or, where it has none, its requests."
+)
+_DISK: Final = (
+    "Free the disk of node {node} (images, logs, emptyDirs), and let pods ask for what they write "
+    "(resources.requests.ephemeral-storage)."
+)
+_PIDS: Final = "End processes on node {node}, or set podPidsLimit of its kubelet."
+_REBOOT: Final = f"See who rebooted node {{node}} (its system log), and {_AGAIN}."
+_UNREADY: Final = (
+    f"See why node {{node}} was lost: kubectl describe node {{node}}, its kubelet's log; {_AGAIN}."
+)
+_SCALED: Final = f"See who took node {{node}} away (an autoscaler, an upgrade), and {_AGAIN}."
+_PLANNED: Final = f"The provider does maintenance on node {{node}}: {_AGAIN}."
+_FAULT: Final = "Repair or replace node {node}: kubectl describe node {node}."
+
+#: By reason, what tells most of the cause first. Upstream: pkg/kubelet/events (event.go),
+#: pkg/controller/nodelifecycle, cloud-provider's controllers/nodelifecycle; of others:
+#: node-problem-detector's config, cluster-autoscaler/core/scaledown, Karpenter's
+#: pkg/controllers/interruption/events and node/termination, aws-node-termination-handler's
+#: pkg/observability.
+TROUBLES: Final = {
+    "SpotInterruption": Trouble(_SPOT, kills=True),
+    "SpotInterrupted": Trouble(_SPOT, kills=True),
+    "PreemptScheduled": Trouble(_SPOT, kills=True),
+    "InstanceTerminating": Trouble(_SCALED, kills=True),
+    "InstanceStopping": Trouble(_SCALED, kills=True),
+    "TerminateScheduled": Trouble(_PLANNED, kills=True),
+    "RebootScheduled": Trouble(_PLANNED, kills=True),
+    "RedeployScheduled": Trouble(_PLANNED, kills=True),
+    "SystemOOM": Trouble(_MEMORY, kills=True),
+    "OOMKilling": Trouble(_KILLED, kills=True),
+    "NodeHasInsufficientMemory": Trouble(_MEMORY, over="NodeHasSufficientMemory", tells=False),
+    "NodeHasDiskPressure": Trouble(_DISK, over="NodeHasNoDiskPressure", tells=False),
+    "FreeDiskSpaceFailed": Trouble(_DISK),
+    "NodeHasInsufficientPID": Trouble(_PIDS, over="NodeHasSufficientPID", tells=False),
+    "KernelDeadlock": Trouble(_FAULT),
+    "FilesystemIsReadOnly": Trouble(_FAULT),
+    "Rebooted": Trouble(_REBOOT, kills=True, tells=False),
+    "Shutdown": Trouble(_REBOOT.replace("rebooted", "shut down"), kills=True, tells=False),
+    "ScaleDown": Trouble(_SCALED),
+    "DisruptionTerminating": Trouble(_SCALED),
+    "DeletingNode": Trouble(_SCALED),
+    "RemovingNode": Trouble(_SCALED, tells=False),
+    "NodeNotReady": Trouble(_UNREADY, over="NodeReady", tells=False),
+    "EvictionThresholdMet": Trouble(_UNREADY),
+    "NodeNotSchedulable": Trouble(_SCALED, over="NodeSchedulable", tells=False),
+}
+#: All that is asked for.
+REASONS: Final = (*TROUBLES, *sorted({t.over for t in TROUBLES.values() if t.over}))
