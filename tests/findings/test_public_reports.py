@@ -235,10 +235,10 @@ def asked_of_cronjobs() -> dict[str, Asked]:
             (cron(None, active), run,
              pod("Pending", container("main", waiting("ImagePullBackOff", "manifest unknown")))),
             ("TK404", "TK315", "work has not ended", "11 times due since 2026-05-04 09:05:00Z",
-             "see TK404. Correct the image's name or tag"), ("ERROR",)),
+             "do: Correct the image's name or tag. WARNING", "do: see TK404. INFO"), ("ERROR",)),
         "kubernetes#93783, a webhook": Asked(
             (cron(None, active), run, event("Job", "FailedCreate", 'failed calling webhook "x"')),
-            ("TK405", "TK315", "see TK405. Repair what serves the webhook"), ("quota",)),
+            ("TK405", "TK315", "do: Repair what serves the webhook", "do: see TK405. INFO"), ("quota",)),
         "Forbid, a run that hangs": Asked(
             (cron(None, active), run, pod("Running", container("main", RUNNING))),
             ("ERROR", "TK315", "work runs for", "An activeDeadlineSeconds in the CronJob")),

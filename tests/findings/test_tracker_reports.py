@@ -382,11 +382,11 @@ ASKED: dict[str, tuple[list[Object], str, tuple[str, ...], tuple[str, ...]]] = {
         behind_forbid(spec={"suspend": True}, status=SUSPENDED,
                       labels={"kueue.x-k8s.io/queue-name": "ml"}),
         "v1.33.4", ("TK315", "work: is suspended: Kueue holds it back (queue ml)",
-                    "see TK413. `kubectl -n app describe workloads"), ("kubectl patch job",)),
+                    "do: see TK413. INFO"), ("kubectl patch job",)),
     "kubernetes#76570, a CronJob behind a pod that no node takes": (
         behind_forbid(unschedulable("0/3 nodes are available: 3 Insufficient cpu.")),
         "v1.33.4", ("TK411", "TK315", "work: has not begun: no node takes its pods",
-                    "see TK411. Ask for less"), ("runs for",)),
+                    "do: Ask for less of what is insufficient", "do: see TK411. INFO"), ("runs for",)),
     "a CronJob behind a Job that another controller manages": (
         behind_forbid(spec={"managedBy": "kueue.x-k8s.io/multikueue"},
                       status={"active": 0, "startTime": None}),

@@ -17,9 +17,10 @@ _ANNOTATION: Final = "cronjob.kubernetes.io/instantiate"
 
 BY_HAND = Rule(
     "TK460", "runs by hand that no history limit deletes", Severity.INFO,
-    "More than four ended Jobs of a namespace have the annotation "
-    "cronjob.kubernetes.io/instantiate: manual, no ttlSecondsAfterFinished and no owner with "
-    "controller: true: a CronJob counts and deletes the Jobs that it controls, no others.",
+    "More than four ended Jobs that an ownerReference puts down to one CronJob (or, of one "
+    "namespace, to none) have the annotation cronjob.kubernetes.io/instantiate: manual, no "
+    "ttlSecondsAfterFinished and no owner with controller: true: a CronJob counts and deletes the "
+    "Jobs that it controls, no others.",
     "Jobs that somebody keeps by intent.",
     "kubectl delete job NAME once you have its logs; ttlSecondsAfterFinished in the CronJob's "
     "jobTemplate lets those that come go by themselves (its scheduled runs, too).", rank=67,
@@ -27,12 +28,12 @@ BY_HAND = Rule(
 
 
 def started_by_hand(facts: Facts) -> Iterator[Case]:
-    """A case for each of them, where a namespace has many."""
-    found: defaultdict[str, list[Job]] = defaultdict(list)
+    """A case for each of them, where one CronJob, or a namespace, has many."""
+    found: defaultdict[tuple[str, str], list[Job]] = defaultdict(list)
     for job in facts.jobs:
         if _is_kept(job):
-            found[job.namespace].append(job)
-    for jobs in found.values():
+            found[job.namespace, facts.started_from.get(job.uid, "")].append(job)
+    for (_, cronjob), jobs in found.items():
         if len(jobs) <= _KEPT:
             continue
         for job in jobs:
@@ -42,8 +43,10 @@ def started_by_hand(facts: Facts) -> Iterator[Case]:
                 BY_HAND, job.target,
                 "stays, as it was started by hand: no history limit counts such Jobs",
                 ended_ns, facts.as_of(job.namespace, "jobs"),
-                f"ended at {clock(ended_ns)}; {counted(len(jobs), 'such Job')} in the namespace; "
-                "no ownerReference with controller: true",
+                f"ended at {clock(ended_ns)}; {counted(len(jobs), 'such Job')} "
+                f"{f'of CronJob {cronjob}' if cronjob else 'in the namespace'}; no ownerReference "
+                "with controller: true",
+                cronjob or None,
                 evidence={"jobs": len(jobs)},
             )  # fmt: skip
 
