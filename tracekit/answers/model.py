@@ -59,6 +59,10 @@ def family_of(rule_id: str) -> Family:
     return Family(rule_id[:3])
 
 
+#: What is called by its kind where it has no namespace.
+_KINDS = ("Job", "CronJob", "Pod", "Node")
+
+
 class Target(NamedTuple):
     """The object that a finding is about."""
 
@@ -71,7 +75,7 @@ class Target(NamedTuple):
         if self.namespace:
             return f"{self.kind} {self.namespace}/{self.name}"
         # Text that kubectl prints for people may leave the namespace out.
-        return f"{self.kind} {self.name}" if self.kind in ("Job", "CronJob", "Pod") else self.name
+        return f"{self.kind} {self.name}" if self.kind in _KINDS else self.name
 
 
 class Case(Struct, frozen=True):

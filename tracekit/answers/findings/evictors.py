@@ -51,6 +51,23 @@ _EVENTS: Final = (
 )
 
 
+#: Others that end pods, by their Events about them: the scheduler, the taint manager (up to 1.28),
+#: the node controller, a kubelet.
+_ENDED: Final = (
+    "Preempted", "Preempting", "TaintManagerEviction", "NodeControllerEviction", "Evicted",
+)  # fmt: skip
+#: The taint manager's words once a node is well again.
+_CANCELLED: Final = "Cancelling deletion"
+
+
+def is_eviction(event: Row) -> bool:
+    """Whether an Event about a pod says that others end it."""
+    reason, message = str(event["reason"] or ""), str(event["message"] or "")
+    if reason in _ENDED:
+        return not message.startswith(_CANCELLED)
+    return any(r in ("", reason) and text.search(message) for r, text, _ in _EVENTS)
+
+
 class Taken(Struct, frozen=True):
     """That somebody took a pod off its node: what is said of it, and what to do."""
 

@@ -106,7 +106,8 @@ def _of_record(facts: Facts, behind: Sequence[int]) -> Iterator[Case]:
         yield Case(DAMAGED, _TRACE, claim, facts.first_ns, facts.end_ns, problem)
     if facts.shown:
         return  # TK908 says what such a record is
-    if facts.not_judged is not None and not facts.problems:
+    judged = facts.streams.get("jobs") or facts.streams.get("cronjobs")
+    if facts.not_judged is not None and not facts.problems and judged:
         yield Case(
             NOT_JUDGED, _TRACE, "has no verdicts", facts.first_ns, facts.end_ns, facts.not_judged
         )

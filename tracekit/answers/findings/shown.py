@@ -9,44 +9,37 @@ from typing import NamedTuple
 
 from tracekit.answers.endings import LOST_CONTAINER
 from tracekit.answers.findings.cron_stalls import of_warning
+from tracekit.answers.findings.events_alone import (
+    BESIDE,
+    FAILED,
+    FAILS,
+    WARNED,
+    by_events_alone,
+    logs_of,
+    of_told,
+)
 from tracekit.answers.findings.pulls import PULLS
 from tracekit.answers.findings.shown_crons import LONG_AGO, held_up, long_ago
 from tracekit.answers.findings.shown_jobs import ENDING, ENDINGS
 from tracekit.answers.findings.unplaced import SET_UP_NS
-from tracekit.answers.holders import MAKERS
 from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.parts import RuleGroup
-from tracekit.answers.refusals import refusal_advice
 from tracekit.answers.remedies import (
     MORE_MEMORY,
     NOT_LOCATED,
     of_eviction,
     of_kubelet,
-    of_pod_event,
     of_pull,
     of_scheduler,
 )
-from tracekit.answers.trace_model import REFUSED_CREATION, Facts, Seen, State
+from tracekit.answers.trace_model import Facts, Seen
 from tracekit.answers.waits import CONFIGURATION
-from tracekit.answers.words import clock, counted, in_kubectl, shortened
+from tracekit.answers.words import clock, counted, shortened
 from tracekit.base.escaping import for_shell
 from tracekit.base.kube.printed.ages import age_of
 from tracekit.base.kube.printed.model import Shown, ShownContainer, ShownEvent
 from tracekit.base.kube.timestamps import NS_PER_S
 
-_BESIDE = (
-    "Print what has states: `kubectl get cronjobs,jobs,pods,events -A -o yaml`, and diagnose that."
-)
-
-FAILED = Rule(
-    "TK443", "a Job that was shown as failed", Severity.WARNING,
-    "A table of kubectl get has Failed or FailureTarget as its STATUS, or an Event that was "
-    "printed gives a reason for which the Job controller fails a Job. A description prints no "
-    "conditions: with failed pods, none active and no such Event it is unknown.",
-    "A Job of the same name that came before.",
-    "Look at its pods' logs before they go; `kubectl get job NAME -o yaml` has the condition "
-    "with its reason.", rank=18,
-)  # fmt: skip
 TROUBLED = Rule(
     "TK444", "a pod that was shown in trouble", Severity.WARNING,
     "Where it was shown last, its STATUS or the state of a container is one that the kubelet gives "
@@ -59,13 +52,6 @@ TROUBLED = Rule(
     "Read what its container said: kubectl logs POD, with --previous where it was restarted.",
     rank=19,
 )  # fmt: skip
-WARNED = Rule(
-    "TK445", "Events of type Warning that were shown", Severity.WARNING,
-    "A table or a description has them, about an object of which no other finding tells; or Events "
-    "are all that the record has, and they are about Jobs, CronJobs, pods, or who makes those.",
-    "What was over a moment later.",
-    _BESIDE, rank=36,
-)  # fmt: skip
 SUSPENDED = Rule(
     "TK446", "a CronJob or Job that was shown as suspended", Severity.INFO,
     "SUSPEND is True, or a Job's STATUS Suspended, where it was shown last.",
@@ -77,18 +63,10 @@ TEXT = Rule(
     "TK908", "text that was printed for people", Severity.INFO,
     "The trace was made of tables of kubectl get or of kubectl describe: it has no states.",
     "None known.",
-    _BESIDE, rank=64,
+    BESIDE, rank=64,
 )  # fmt: skip
 RULES = (FAILED, TROUBLED, WARNED, SUSPENDED, LONG_AGO, ENDING, TEXT)
 
-#: For these the Job controller fails a Job; the Event has the condition's reason (upstream:
-#: pkg/controller/job/job_controller.go, batch/v1 types.go).
-_FAILS = frozenset(
-    {
-        "BackoffLimitExceeded", "DeadlineExceeded", "PodFailurePolicy", "FailedIndexes",
-        "MaxFailedIndexesExceeded",
-    }
-)  # fmt: skip
 _STARTS = frozenset({*CONFIGURATION, "ContainerCannotRun", "StartError"})
 _ENDS = frozenset(
     {"Error", "CrashLoopBackOff", "OOMKilled", "DeadlineExceeded", "Failed", LOST_CONTAINER}
@@ -124,52 +102,11 @@ class Texts(RuleGroup):
 
     def of_part(self, facts: Facts) -> Iterator[Case]:
         """What Events tell of objects of which nothing was listed; what is shown is not cut."""
-        return _by_events_alone(facts)
+        return by_events_alone(facts)
 
     def of_whole(self, whole: Facts) -> Iterator[Case]:
         """Every case of this family."""
         return _of_texts(whole)
-
-
-_ABOUT = ("Job", "CronJob", "Pod", *MAKERS)
-
-
-def _by_events_alone(facts: Facts) -> Iterator[Case]:
-    """Warnings about Jobs and pods, where Events are all that there is."""
-    if facts.shown or any(facts.streams.get(stream) for stream in ("jobs", "pods", "cronjobs")):
-        return
-    found: defaultdict[tuple[str, str, str, str], list[State]] = defaultdict(list)
-    for event in facts.events:
-        row = event.row
-        if row["event_type"] == "Warning" and row["involved_kind"] in _ABOUT:
-            names = (row["involved_kind"], row["namespace"], row["involved_name"], row["reason"])
-            found[tuple(name or "" for name in names)].append(event)  # type: ignore[index]
-    for (kind, namespace, name, reason), events in found.items():
-        last = max(events, key=lambda event: event.last_ns)
-        message = str(last.row["message"] or "")
-        times = sum(int(event.row["count"] or 1) for event in events)
-        target = Target(kind, namespace, name, last.row["involved_uid"] or "")
-        yield Case(
-            WARNED, target, f"was told of with the warning {reason}",
-            min(event.first_ns for event in events), last.last_ns,
-            f"{shortened(message)}; {counted(times, 'time')}, last at {clock(last.last_ns)}; the "
-            f"record has no {kind}s",
-            evidence={"reason": reason, "message": message},
-            todo=_of_warning(target, reason, message),
-        )  # fmt: skip
-
-
-#: In the API server's words for what admission refuses.
-_FORBIDDEN = " is forbidden: "
-
-
-def _of_warning(target: Target, reason: str, message: str) -> str | None:
-    """What to do about an Event of type Warning, by its words."""
-    if reason == REFUSED_CREATION or _FORBIDDEN in message:
-        return refusal_advice(message)
-    if target.kind != "Pod":
-        return None
-    return of_pod_event(reason, message) or _logs(target.namespace, target.name, " --previous")
 
 
 def _of_texts(facts: Facts) -> Iterator[Case]:
@@ -289,7 +226,7 @@ def _job(facts: Facts, one: _Object, last: Shown | None) -> Iterator[Case]:
 
 
 def _fails(event: ShownEvent) -> bool:
-    return event.reason in _FAILS and event.type == "Warning"
+    return event.reason in FAILS and event.type == "Warning"
 
 
 def _pod(facts: Facts, one: _Object, last: Shown) -> Iterator[Case]:
@@ -361,15 +298,11 @@ def _read(last: Shown, reason: str) -> str:
     restarted = bool(last.restarts) or any(c.restarts for c in last.containers or ())
     previous = " --previous" if restarted else ""
     if reason.startswith("Init:"):
-        init = f"{_logs(last.namespace, last.name, ' -c INIT')}{previous}"
+        init = f"{logs_of(last.namespace, last.name, ' -c INIT')}{previous}"
         return f"{init}; kubectl describe pod NAME names the init container that failed."
     named = next((c for c in last.containers or () if _container_trouble(c) is not None), None)
     container = "" if named is None else f" -c {for_shell(named.name)}"
-    return _logs(last.namespace, last.name, container + previous)
-
-
-def _logs(namespace: str | None, name: str, previous: str) -> str:
-    return f"Read what its container said: kubectl logs {in_kubectl(namespace, name)}{previous}"
+    return logs_of(last.namespace, last.name, container + previous)
 
 
 def _todo(reason: str, message: str) -> str | None:
@@ -425,7 +358,7 @@ def _warnings(facts: Facts, one: _Object) -> Iterator[Case]:
         times = f", {last.count} times" if last.count > 1 else ""
         age = f", {last.age} before" if last.age else ""
         detail = f"{shortened(last.message)}{times}{_when(one)}{age}"
-        todo = _of_warning(one.target, reason, last.message)
+        todo = of_told(one.target, reason, last.message)
         yield _case(facts, one, WARNED, f"was shown with the warning {reason}", detail, todo)
 
 

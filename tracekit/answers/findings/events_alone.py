@@ -1,0 +1,236 @@
+"""TK443, TK445: what Events tell of Jobs, pods and nodes where nothing else was listed.
+
+A Job that failed stands first, with what became of its pods: these have names that begin with its.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from tracekit.answers.findings.evictors import is_eviction
+from tracekit.answers.findings.nodes import NodeTold, also, assigned_to, told_of_node, troubled
+from tracekit.answers.findings.telling import is_harmless, most_telling
+from tracekit.answers.findings.unplaced import quoted
+from tracekit.answers.holders import MAKERS
+from tracekit.answers.model import Case, Rule, Severity, Target
+from tracekit.answers.refusals import refusal_advice
+from tracekit.answers.remedies import of_pod_event
+from tracekit.answers.trace_model import REFUSED_CREATION, Facts, State
+from tracekit.answers.words import clock, counted, in_kubectl, named, shortened
+
+BESIDE = (
+    "Print what has states: `kubectl get cronjobs,jobs,pods,events -A -o yaml`, and diagnose that."
+)
+
+FAILED = Rule(
+    "TK443", "a Job that was shown as failed", Severity.WARNING,
+    "A table of kubectl get has Failed or FailureTarget as its STATUS, or an Event that "
+    "was printed, or listed without any Job, gives a reason for which the Job controller fails a "
+    "Job. A description prints no "
+    "conditions: with failed pods, none active and no such Event it is unknown.",
+    "A Job of the same name that came before.",
+    "Look at its pods' logs before they go; `kubectl get job NAME -o yaml` has the condition "
+    "with its reason.", rank=18,
+)  # fmt: skip
+WARNED = Rule(
+    "TK445", "Events of type Warning that were shown", Severity.WARNING,
+    "A table or a description has them, about an object of which no other finding tells; or Events "
+    "are all that the record has, and they are about Jobs, CronJobs, pods, or who makes those (of "
+    "pods also that others ended them, whatever the type; of nodes, as an info, trouble).",
+    "What was over a moment later.",
+    BESIDE, rank=36,
+)  # fmt: skip
+#: For these the Job controller fails a Job; the Event has the condition's reason (upstream:
+#: pkg/controller/job/job_controller.go, batch/v1 types.go).
+FAILS = frozenset(
+    {
+        "BackoffLimitExceeded", "DeadlineExceeded", "PodFailurePolicy", "FailedIndexes",
+        "MaxFailedIndexesExceeded",
+    }
+)  # fmt: skip
+_ABOUT: Final = ("Job", "CronJob", *MAKERS)
+#: In the API server's words for what admission refuses.
+_FORBIDDEN: Final = " is forbidden: "
+_LOST: Final = (
+    "A Job makes another pod, as far as its backoffLimit goes; who makes pods without a Job has to "
+    "try again. See who ended it, and why: kubectl describe node, the autoscaler's log."
+)
+_PREEMPTED: Final = (
+    "Pods of a higher priority took its place: a priorityClassName of a higher value keeps it "
+    "there. A Job makes another pod, as far as its backoffLimit goes; who makes pods without a Job "
+    "has to try again."
+)
+_Events = dict[tuple[str, str, str], list[State]]
+
+
+def by_events_alone(facts: Facts) -> Iterator[Case]:
+    """What Events tell, where they are all that there is."""
+    if facts.shown or any(facts.streams.get(stream) for stream in ("jobs", "pods", "cronjobs")):
+        return
+    found: _Events = defaultdict(list)
+    for event in facts.events:
+        row = event.row
+        key = (row["involved_kind"] or "", row["namespace"] or "", row["involved_name"] or "")
+        found[key].append(event)
+    pods = {key: events for key, events in found.items() if key[0] == "Pod"}
+    nodes: set[str] = set()
+    for key, events in found.items():
+        if key[0] in _ABOUT:
+            yield from _of_one(facts, Target(*key, _uid(events)), events, pods, nodes)
+    for key, events in pods.items():
+        yield from _of_pod(facts, Target(*key, _uid(events)), events, nodes)
+    for node, trouble, told in troubled(facts):
+        if node not in nodes:
+            yield _case(
+                Target("Node", "", node), [trouble.first_ns, trouble.last_ns],
+                f"was told of with {trouble.reason}", told.said, Severity.INFO, told.todo,
+            )  # fmt: skip
+
+
+def _of_one(
+    facts: Facts, target: Target, events: Sequence[State], pods: _Events, nodes: set[str]
+) -> Iterator[Case]:
+    """What is told of a Job, or of who makes Jobs or pods: by reason, a failure with its cause."""
+    by_reason: defaultdict[str, list[State]] = defaultdict(list)
+    for event in events:
+        if event.row["event_type"] == "Warning":
+            by_reason[event.row["reason"] or ""].append(event)
+    fatal = [r for r in by_reason if r in FAILS] if target.kind == "Job" else []
+    if fatal:
+        others = [e for reason in by_reason if reason not in FAILS for e in by_reason[reason]]
+        yield _failed(facts, target, by_reason[fatal[-1]], others, pods, nodes)
+        return
+    for reason, said in by_reason.items():
+        last = max(said, key=lambda event: event.last_ns)
+        message = str(last.row["message"] or "")
+        yield _case(
+            target, _times(said), f"was told of with the warning {reason}",
+            f"{shortened(message)}; {_often(said)}; the record has no {target.kind}s",
+            todo=of_told(target, reason, message), evidence={"reason": reason, "message": message},
+        )  # fmt: skip
+
+
+def _failed(
+    facts: Facts, job: Target, fatal: Sequence[State], others: list[State], pods: _Events,
+    nodes: set[str],
+) -> Case:  # fmt: skip
+    """A Job that failed, with what its pods' Events tell of why; these are told by that."""
+    mine = [key for key in pods if key[1] == job.namespace and _is_of(job.name, key[2])]
+    about = [event for key in mine for event in pods.pop(key)]
+    last = max(fatal, key=lambda event: event.last_ns)
+    reason, message = last.row["reason"], str(last.row["message"] or "")
+    cause = _lost(about) or most_telling(about) or most_telling(others)
+    detail, todo = f"{clock(last.last_ns)}: {message}", None
+    if cause is not None and not is_harmless(cause):
+        kind, name = cause.row["involved_kind"], cause.row["involved_name"]
+        said = quoted(cause) if kind == "Pod" else f"{cause.row['reason']}: {cause.row['message']}"
+        detail += f"; {said}"
+        todo = of_told(
+            Target(kind, job.namespace, name), cause.row["reason"], str(cause.row["message"] or "")
+        )
+    told = _of_nodes(facts, about, last.last_ns, nodes)
+    if told is not None and (cause is None or _lost([cause]) is not None):
+        todo = told.todo
+    return Case(
+        FAILED, job, f"was told of as failed ({reason})", min(_times([*fatal, *about])),
+        last.last_ns, f"{detail}{also(told)}; the record has no Jobs",
+        evidence={"reason": reason, "message": message, "pods": [key[2] for key in mine]},
+        todo=todo,
+    )  # fmt: skip
+
+
+def _of_pod(
+    facts: Facts, target: Target, events: Sequence[State], nodes: set[str]
+) -> Iterator[Case]:
+    """What is told of a pod: that others ended it, else the warning that tells most."""
+    lost, telling = _lost(events), most_telling(events)
+    event = lost or telling
+    if event is None:
+        return
+    reason, message = str(event.row["reason"] or ""), str(event.row["message"] or "")
+    same = [e for e in events if e.row["reason"] == reason]
+    others = dict.fromkeys(
+        str(e.row["reason"]) for e in events
+        if e.row["event_type"] == "Warning" and e.row["reason"] != reason and not is_harmless(e)
+    )  # fmt: skip
+    beside = f"; also {named([*others], 4)}" if others else ""
+    told = _of_nodes(facts, events, event.last_ns, nodes) if lost is not None else None
+    claim = f"was told of with the warning {reason}"
+    if lost is not None:
+        claim = f"was ended by others, as an Event tells ({reason})"
+    yield _case(
+        target, _times(same), claim,
+        f"{shortened(message)}; {_often(same)}{beside}{also(told)}; the record has no Pods",
+        Severity.INFO if is_harmless(event) else None,
+        of_told(target, reason, message) if told is None else told.todo,
+        {"reason": reason, "message": message},
+    )  # fmt: skip
+
+
+def _case(
+    target: Target, times: Sequence[int], claim: str, detail: str,
+    severity: Severity | None = None, todo: str | None = None,
+    evidence: dict[str, str] | None = None,
+) -> Case:  # fmt: skip
+    return Case(
+        WARNED, target, claim, min(times), max(times), detail, None, severity,
+        evidence=evidence or {}, todo=todo,
+    )  # fmt: skip
+
+
+def _uid(events: Sequence[State]) -> str:
+    return str(events[-1].row["involved_uid"] or "")
+
+
+def _times(events: Iterable[State]) -> list[int]:
+    return [at_ns for event in events for at_ns in (event.first_ns, event.last_ns)]
+
+
+def _often(events: Sequence[State]) -> str:
+    times = sum(int(event.row["count"] or 1) for event in events)
+    return f"{counted(times, 'time')}, last at {clock(max(_times(events)))}"
+
+
+def _is_of(job: str, pod: str) -> bool:
+    """Whether a pod has a name like a Job's: NAME-SUFFIX, of an Indexed one NAME-INDEX-SUFFIX."""
+    base = pod.rpartition("-")[0]
+    name, _, index = base.rpartition("-")
+    return base == job or (name == job and index.isdigit())
+
+
+def _lost(events: Sequence[State]) -> State | None:
+    """The last Event which says that others ended a pod."""
+    found = [e for e in events if e.row["involved_kind"] == "Pod" and is_eviction(e.row)]
+    return max(found, key=lambda event: event.last_ns, default=None)
+
+
+def _of_nodes(
+    facts: Facts, events: Sequence[State], at_ns: int, nodes: set[str]
+) -> NodeTold | None:
+    """What is told of the nodes that pods were given, which then need not be told once more."""
+    for event in events:
+        node = assigned_to(event)
+        told = told_of_node(facts, node, at_ns, at_ns)
+        if node is not None and told is not None:
+            nodes.add(node)
+            return told
+    return None
+
+
+def of_told(target: Target, reason: str, message: str) -> str | None:
+    """What to do about an Event, by its words."""
+    if reason == REFUSED_CREATION or _FORBIDDEN in message:
+        return refusal_advice(message)
+    if target.kind != "Pod":
+        return None
+    if is_eviction({"reason": reason, "message": message}):
+        return _PREEMPTED if reason.startswith("Preempt") else _LOST
+    logs = logs_of(target.namespace, target.name, " --previous")
+    return of_pod_event(reason, message) or logs
+
+
+def logs_of(namespace: str | None, name: str, previous: str) -> str:
+    """How the log of a pod's container is read."""
+    return f"Read what its container said: kubectl logs {in_kubectl(namespace, name)}{previous}"
