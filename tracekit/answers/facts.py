@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
+from typing import Any
 
-from tracekit.answers.admission import Admission
-from tracekit.answers.evidence import Preemptor, Suspension
 from tracekit.answers.judgements import Judgements
-from tracekit.answers.node_events import NodeEvent
 from tracekit.answers.pauses import Gap, pauses_of
-from tracekit.answers.quotas import Quota
 from tracekit.answers.trace_model import (
     KEYS,
     STREAMS,
@@ -52,19 +49,14 @@ def facts_of(
     shown: Sequence[Seen] = (),
     release: Release = Release(),  # noqa: B008 - frozen
     coverage: Coverage = Coverage(),  # noqa: B008 - frozen
-    terminating: Mapping[str, int] | None = None,
-    suspended_by: Mapping[str, Suspension] | None = None,
-    preemptors: Mapping[str, Preemptor] | None = None,
-    started_from: Mapping[str, str] | None = None,
-    node_events: Mapping[str, Sequence[NodeEvent]] | None = None,
-    admissions: Mapping[str, Admission] | None = None,
-    quotas: Mapping[str, Sequence[Quota]] | None = None,
     first_ns: int = 1 << 62,
     end_ns: int = 0,
+    **known: Any,
 ) -> Facts:
     """Put the rows of a trace, or of a part of one, together; in any order.
 
     `first_ns` and `end_ns`: where it has others, when the first and the last one was received.
+    `known`: what else is known of some objects, as `Facts` has it.
     """
     states_of: dict[str, defaultdict[tuple[str, str, str], list[State]]] = {
         stream: defaultdict(list) for stream in STREAMS
@@ -101,13 +93,7 @@ def facts_of(
         shown=shown,
         release=release,
         coverage=coverage,
-        terminating=terminating or {},
-        suspended_by=suspended_by or {},
-        preemptors=preemptors or {},
-        started_from=started_from or {},
-        node_events=node_events or {},
-        admissions=admissions or {},
-        quotas=quotas or {},
+        **known,
     )
 
 

@@ -39,7 +39,7 @@ def text_lines(
     trace: str | None = None,
 ) -> Iterator[str]:
     """The findings for a terminal of that width, then one line that counts them."""
-    told: dict[str, str] = {}
+    before: dict[str, str] = {}
     for place, finding in enumerate(findings):
         thread = f" (#{finding.thread})" if finding.thread else ""
         head = f"{finding.severity.value.upper():<8}{finding.id}  {finding.text}{thread}"
@@ -48,19 +48,19 @@ def text_lines(
             for line in _evidence(finding, most=10 if full else 1):
                 yield from _wrapped(" " * _INDENT + line, width)
             todo = advice(finding, trace)
-            told[finding.id] = todo
-            yield from _wrapped(" " * _INDENT + f"do: {_once(finding, todo, told)}", width)
+            before[finding.id] = todo
+            yield from _wrapped(" " * _INDENT + f"do: {_once(finding, todo, before)}", width)
     if failed := failures_sentence(findings):
         yield from _wrapped(failed, width, indent=2)
     yield closing(findings)
 
 
-def _once(finding: Finding, todo: str, told: Mapping[str, str]) -> str:
+def _once(finding: Finding, todo: str, before: Mapping[str, str]) -> str:
     """What to do; of what its cause has said already, that it has."""
-    if finding.cause is None or finding.cause.id not in told:
+    if finding.cause is None or finding.cause.id not in before:
         return todo
     see = f"see {finding.cause.id}."
-    return see if todo == f"{see} {told[finding.cause.id]}" else todo
+    return see if todo == f"{see} {before[finding.cause.id]}" else todo
 
 
 def closing(findings: Sequence[Finding]) -> str:

@@ -21,7 +21,7 @@ from tracekit.answers.endings import (
     memory_limit,
     when_over,
 )
-from tracekit.answers.findings.nodes import also, told_of_killed, told_of_pods
+from tracekit.answers.findings.nodes import also, signs_of_killed, signs_of_pods
 from tracekit.answers.findings.ownerless import held_since, is_of_job, labelled_job
 from tracekit.answers.findings.pulls import pull_of, unpulled_pod
 from tracekit.answers.findings.unplaced import BEGIN_NS, SET_UP_NS, autoscaler
@@ -172,12 +172,12 @@ def _failed(facts: Facts, pod: Pod) -> _Reported | None:
         claim = f"failed: container {killed['name']} used more memory than it may (OOMKilled)"
         return _Reported(claim, pod.over_ns, f"{ended}{has}", of_memory(limit))
     claim, todo = _by_ending(pod, ending)
-    told = told_of_killed(facts, [pod])
+    signs = signs_of_killed(facts, [pod])
     if ending.cause is not Cause.OWN_EXIT:
-        told = told_of_pods(facts, [pod])
-    elif told is not None:
-        todo = told.todo
-    ended += also(told)
+        signs = signs_of_pods(facts, [pod])
+    elif signs is not None:
+        todo = signs.todo
+    ended += also(signs)
     failed = pod.exit if pod.exit is not None else init_failure(pod)
     left = left_by(facts, pod, str(failed["name"])) if failed is not None else None
     if left is not None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from tracekit.answers.findings.evictors import is_eviction
-from tracekit.answers.findings.nodes import NodeTold, also, assigned_to, told_of_node, troubled
+from tracekit.answers.findings.nodes import NodeSigns, also, assigned_to, signs_of_node, troubled
 from tracekit.answers.findings.telling import is_harmless, most_telling
 from tracekit.answers.findings.unplaced import quoted
 from tracekit.answers.holders import MAKERS
@@ -81,11 +81,11 @@ def by_events_alone(facts: Facts) -> Iterator[Case]:
             yield from _of_one(facts, Target(*key, _uid(events)), events, pods, nodes)
     for key, events in pods.items():
         yield from _of_pod(facts, Target(*key, _uid(events)), events, nodes)
-    for node, trouble, told in troubled(facts):
+    for node, trouble, signs in troubled(facts):
         if node not in nodes:
             yield _case(
                 Target("Node", "", node), [trouble.first_ns, trouble.last_ns],
-                f"was told of with {trouble.reason}", told.said, Severity.INFO, told.todo,
+                f"was told of with {trouble.reason}", signs.said, Severity.INFO, signs.todo,
             )  # fmt: skip
 
 
@@ -108,7 +108,8 @@ def _of_one(
         yield _case(
             target, _times(said), f"was told of with the warning {reason}",
             f"{shortened(message)}; {_often(said)}; the record has no {target.kind}s",
-            todo=of_told(target, reason, message), evidence={"reason": reason, "message": message},
+            todo=advice_for(target, reason, message),
+            evidence={"reason": reason, "message": message},
         )  # fmt: skip
 
 
@@ -127,15 +128,15 @@ def _failed(
         kind, name = cause.row["involved_kind"], cause.row["involved_name"]
         said = quoted(cause) if kind == "Pod" else f"{cause.row['reason']}: {cause.row['message']}"
         detail += f"; {said}"
-        todo = of_told(
+        todo = advice_for(
             Target(kind, job.namespace, name), cause.row["reason"], str(cause.row["message"] or "")
         )
-    told = _of_nodes(facts, about, last.last_ns, nodes)
-    if told is not None and (cause is None or _lost([cause]) is not None):
-        todo = told.todo
+    signs = _of_nodes(facts, about, last.last_ns, nodes)
+    if signs is not None and (cause is None or _lost([cause]) is not None):
+        todo = signs.todo
     return Case(
         FAILED, job, f"was told of as failed ({reason})", min(_times([*fatal, *about])),
-        last.last_ns, f"{detail}{also(told)}; the record has no Jobs",
+        last.last_ns, f"{detail}{also(signs)}; the record has no Jobs",
         evidence={"reason": reason, "message": message, "pods": [key[2] for key in mine]},
         todo=todo,
     )  # fmt: skip
@@ -156,15 +157,15 @@ def _of_pod(
         if e.row["event_type"] == "Warning" and e.row["reason"] != reason and not is_harmless(e)
     )  # fmt: skip
     beside = f"; also {named([*others], 4)}" if others else ""
-    told = _of_nodes(facts, events, event.last_ns, nodes) if lost is not None else None
+    signs = _of_nodes(facts, events, event.last_ns, nodes) if lost is not None else None
     claim = f"was told of with the warning {reason}"
     if lost is not None:
         claim = f"was ended by others, as an Event tells ({reason})"
     yield _case(
         target, _times(same), claim,
-        f"{shortened(message)}; {_often(same)}{beside}{also(told)}; the record has no Pods",
+        f"{shortened(message)}; {_often(same)}{beside}{also(signs)}; the record has no Pods",
         Severity.INFO if is_harmless(event) else None,
-        of_told(target, reason, message) if told is None else told.todo,
+        advice_for(target, reason, message) if signs is None else signs.todo,
         {"reason": reason, "message": message},
     )  # fmt: skip
 
@@ -208,18 +209,18 @@ def _lost(events: Sequence[State]) -> State | None:
 
 def _of_nodes(
     facts: Facts, events: Sequence[State], at_ns: int, nodes: set[str]
-) -> NodeTold | None:
+) -> NodeSigns | None:
     """What is told of the nodes that pods were given, which then need not be told once more."""
     for event in events:
         node = assigned_to(event)
-        told = told_of_node(facts, node, at_ns, at_ns)
-        if node is not None and told is not None:
+        signs = signs_of_node(facts, node, at_ns, at_ns)
+        if node is not None and signs is not None:
             nodes.add(node)
-            return told
+            return signs
     return None
 
 
-def of_told(target: Target, reason: str, message: str) -> str | None:
+def advice_for(target: Target, reason: str, message: str) -> str | None:
     """What to do about an Event, by its words."""
     if reason == REFUSED_CREATION or _FORBIDDEN in message:
         return refusal_advice(message)

@@ -33,53 +33,53 @@ IGNORE_LOST: Final = "Let a podFailurePolicy ignore DisruptionTarget."
 _ASSIGNED: Final = re.compile(r"^Successfully assigned \S+ to (\S+)$")
 
 
-class NodeTold(Struct, frozen=True):
+class NodeSigns(Struct, frozen=True):
     """What is said of a node, and what to do."""
 
     said: str
     todo: str
 
 
-def also(told: NodeTold | None) -> str:
+def also(signs: NodeSigns | None) -> str:
     """What is told of a node, after what is said of a pod."""
-    return f"; {told.said}" if told is not None else ""
+    return f"; {signs.said}" if signs is not None else ""
 
 
-def told_of_node(facts: Facts, node: str | None, from_ns: int, until_ns: int) -> NodeTold | None:
+def signs_of_node(facts: Facts, node: str | None, from_ns: int, until_ns: int) -> NodeSigns | None:
     """What Events tell of a node about a time in which a pod of it was lost."""
     events = facts.node_events.get(node or "", ())
-    return _told(node or "", [e for e in events if _may_be_why(e, events, from_ns, until_ns)])
+    return _signs(node or "", [e for e in events if _may_be_why(e, events, from_ns, until_ns)])
 
 
-def told_of_pods(facts: Facts, pods: Iterable[Pod]) -> NodeTold | None:
+def signs_of_pods(facts: Facts, pods: Iterable[Pod]) -> NodeSigns | None:
     """The same of the first of some pods' nodes of which anything is told."""
     for pod in pods:
         from_ns, until_ns = _lost_between(pod)
-        told = told_of_node(facts, pod.last.row["node_name"], from_ns, until_ns)
-        if told is not None:
-            return told
+        signs = signs_of_node(facts, pod.last.row["node_name"], from_ns, until_ns)
+        if signs is not None:
+            return signs
     return None
 
 
-def told_of_killed(facts: Facts, pods: Iterable[Pod]) -> NodeTold | None:
+def signs_of_killed(facts: Facts, pods: Iterable[Pod]) -> NodeSigns | None:
     """The same of pods that ended with an exit code which others' signals leave."""
     for pod in pods:
         if pod.exit is None or pod.exit["exit_code"] not in _ENDED_BY_OTHERS:
             continue
         events = facts.node_events.get(pod.last.row["node_name"] or "", ())
         at_once = [e for e in events if _may_have_killed(e, int(pod.exit["finished_ns"] or 0))]
-        if (told := _told(str(pod.last.row["node_name"]), at_once)) is not None:
-            return told
+        if (signs := _signs(str(pod.last.row["node_name"]), at_once)) is not None:
+            return signs
     return None
 
 
-def told_of_unseen(facts: Facts, events: Sequence[State], until_ns: int) -> NodeTold | None:
+def signs_of_unseen(facts: Facts, events: Sequence[State], until_ns: int) -> NodeSigns | None:
     """The same of pods of which nothing but Events is left: these say which node they were on."""
     for event in events:
         if (node := assigned_to(event)) is not None:
-            told = told_of_node(facts, node, until_ns, until_ns)
-            if told is not None:
-                return told
+            signs = signs_of_node(facts, node, until_ns, until_ns)
+            if signs is not None:
+                return signs
     return None
 
 
@@ -89,12 +89,12 @@ def assigned_to(event: State) -> str | None:
     return found[1] if found is not None and event.row["reason"] == "Scheduled" else None
 
 
-def with_node(case: Case, told: NodeTold | None, *, advise: bool = True) -> Case:
+def with_node(case: Case, signs: NodeSigns | None, *, advise: bool = True) -> Case:
     """The case with what is told of a node."""
-    if told is None:
+    if signs is None:
         return case
-    todo = told.todo if advise else case.todo
-    return replace(case, detail=f"{case.detail}{also(told)}", todo=todo)
+    todo = signs.todo if advise else case.todo
+    return replace(case, detail=f"{case.detail}{also(signs)}", todo=todo)
 
 
 def by_node(facts: Facts, case: Case, pods: Sequence[Pod], unseen: Sequence[State]) -> Case:
@@ -106,25 +106,25 @@ def by_node(facts: Facts, case: Case, pods: Sequence[Pod], unseen: Sequence[Stat
         return case
     if unseen:
         return with_node(
-            case, told_of_unseen(facts, unseen, case.until_ns), advise=case.rule.id == "TK409"
+            case, signs_of_unseen(facts, unseen, case.until_ns), advise=case.rule.id == "TK409"
         )
     if case.rule.id in ("TK401", "TK407"):
-        return with_node(case, told_of_killed(facts, pods))
+        return with_node(case, signs_of_killed(facts, pods))
     if case.rule.id != "TK403":
         lost = any(map(lost_container, pods))
-        return with_node(case, told_of_pods(facts, pods)) if lost else case
-    told = told_of_pods(facts, pods)
-    if told is not None and case.todo in (None, NODE_TAKEN):
-        return with_node(case, replace(told, todo=f"{told.todo} {IGNORE_LOST}"))
-    return with_node(case, told, advise=False)
+        return with_node(case, signs_of_pods(facts, pods)) if lost else case
+    signs = signs_of_pods(facts, pods)
+    if signs is not None and case.todo in (None, NODE_TAKEN):
+        return with_node(case, replace(signs, todo=f"{signs.todo} {IGNORE_LOST}"))
+    return with_node(case, signs, advise=False)
 
 
-def troubled(facts: Facts) -> Iterator[tuple[str, NodeEvent, NodeTold]]:
+def troubled(facts: Facts) -> Iterator[tuple[str, NodeEvent, NodeSigns]]:
     """Each node of which Events tell trouble, with the one that tells most of it."""
     for node, events in facts.node_events.items():
         bad = [event for event in events if event.reason in TROUBLES]
-        if (told := _told(node, bad)) is not None:
-            yield node, min(bad, key=_rank), told
+        if (signs := _signs(node, bad)) is not None:
+            yield node, min(bad, key=_rank), signs
 
 
 def _lost_between(pod: Pod) -> tuple[int, int]:
@@ -157,14 +157,14 @@ def _rank(event: NodeEvent) -> int:
     return list(TROUBLES).index(event.reason)
 
 
-def _told(node: str, events: Sequence[NodeEvent]) -> NodeTold | None:
+def _signs(node: str, events: Sequence[NodeEvent]) -> NodeSigns | None:
     if not events:
         return None
     by_reason = {event.reason: event for event in events}
     shown = sorted(by_reason.values(), key=_rank)
     said = ", ".join(map(_said, shown[:_SHOWN]))
     todo = TROUBLES[shown[0].reason].todo.format(node=for_shell(node))
-    return NodeTold(f"Events of node {named([node])}: {said}", todo[0].upper() + todo[1:])
+    return NodeSigns(f"Events of node {named([node])}: {said}", todo[0].upper() + todo[1:])
 
 
 def _said(event: NodeEvent) -> str:

@@ -14,9 +14,9 @@ from tracekit.answers.findings.events_alone import (
     FAILED,
     FAILS,
     WARNED,
+    advice_for,
     by_events_alone,
     logs_of,
-    of_told,
 )
 from tracekit.answers.findings.pulls import PULLS
 from tracekit.answers.findings.shown_crons import LONG_AGO, held_up, long_ago
@@ -358,7 +358,7 @@ def _warnings(facts: Facts, one: _Object) -> Iterator[Case]:
         times = f", {last.count} times" if last.count > 1 else ""
         age = f", {last.age} before" if last.age else ""
         detail = f"{shortened(last.message)}{times}{_when(one)}{age}"
-        todo = of_told(one.target, reason, last.message)
+        todo = advice_for(one.target, reason, last.message)
         yield _case(facts, one, WARNED, f"was shown with the warning {reason}", detail, todo)
 
 

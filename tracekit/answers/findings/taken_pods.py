@@ -17,7 +17,7 @@ from tracekit.answers.endings import (
 )
 from tracekit.answers.findings.evictors import off_node, taken_by
 from tracekit.answers.findings.job_failures import EVICTED, against_disruption
-from tracekit.answers.findings.nodes import also, told_of_pods
+from tracekit.answers.findings.nodes import also, signs_of_pods
 from tracekit.answers.findings.preempted import PREEMPTIONS
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.remedies import DONE_AGAIN, READMITTED, of_refusal
@@ -59,7 +59,7 @@ def taken_pods(facts: Facts, job: Job) -> Iterator[Case]:
 def _case(facts: Facts, job: Job, pods: list[Pod], ending: Ending, *, succeeded: bool) -> Case:
     by = taken_by(facts, job, pods)
     said = f": {shortened(ending.message)}" if ending.message else ""
-    said += off_node(pods) + also(told_of_pods(facts, pods)) if by is None else f"; {by.said}"
+    said += off_node(pods) + also(signs_of_pods(facts, pods)) if by is None else f"; {by.said}"
     known_ns = [at_ns for pod in pods if (at_ns := _ended_ns(pod))]
     seen_ns = [pod.end.at_ns for pod in pods if pod.end is not None]
     when = f", {clock(min(known_ns))}" if known_ns else ""

@@ -15,7 +15,7 @@ from tracekit.answers.findings.gone_at_end import (
     taken_at_its_end,
     ttl_took,
 )
-from tracekit.answers.findings.nodes import also, told_of_node
+from tracekit.answers.findings.nodes import also, signs_of_node
 from tracekit.answers.findings.ownerless import ORPHANED, ownerless
 from tracekit.answers.findings.refused_edits import EDIT_REFUSED, refused_edits
 from tracekit.answers.findings.unended import UNENDED, unended
@@ -399,12 +399,12 @@ def _node_lost(facts: Facts, job: Job, found: list[PodWait]) -> Case:
     first = found[0]
     node = first.pod.last.row["node_name"]
     said = f": {first.message}" if first.message else ""
-    told = told_of_node(facts, node, first.since_ns, first.since_ns)
+    signs = signs_of_node(facts, node, first.since_ns, first.since_ns)
     return Case(
         NODE_LOST, job.target, f"its pod is on node {node}, which does not answer",
         first.since_ns, _as_of_ns(facts, job),
         f"{named([w.pod.name for w in found])}, {first.reason} since {clock(first.since_ns)}{said} "
-        f"({_as_of(facts, job)}){also(told)}",
+        f"({_as_of(facts, job)}){also(signs)}",
         job.cronjob, evidence={"pods": [w.pod.name for w in found], "node": node},
         todo=f"Look at the node: kubectl describe node {for_shell(node)}. Its pods are deleted "
              "when their toleration of unreachable is over (300 s by default); if it is gone for "
@@ -435,12 +435,12 @@ def _terminating(facts: Facts, job: Job, found: list[PodWait]) -> Case:
     others = list(dict.fromkeys(f for w in found for f in w.pod.last.finalizers if f != TRACKING))
     held = f"; {agreeing('is', others)} there, too (finalizers)" if others else ""
     names = [w.pod.name for w in found]
-    told = told_of_node(facts, node, first.since_ns, first.since_ns)
+    signs = signs_of_node(facts, node, first.since_ns, first.since_ns)
     return Case(
         TERMINATING, job.target, claim, first.since_ns, _as_of_ns(facts, job),
         f"{before}{named(names)} on {named(nodes)}{state} {agreed('was', names)} deleted at "
         f"{clock(first.since_ns)}{by}, {span(_as_of_ns(facts, job) - first.since_ns)} ago "
-        f"({_as_of(facts, job)}){held}{also(told)}",
+        f"({_as_of(facts, job)}){held}{also(signs)}",
         job.cronjob,
         evidence={"pods": [w.pod.name for w in found], "node": node, "by": first.reason},
         todo=_of_overdue(job, names, nodes)
