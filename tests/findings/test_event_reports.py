@@ -10,6 +10,7 @@ import pytest
 
 from tests.findings.situations import (
     RUNNING,
+    SUSPENDED,
     UID,
     Asked,
     Object,
@@ -24,6 +25,7 @@ from tests.findings.situations import (
     job,
     pod,
     unschedulable,
+    waiting,
 )
 from tests.unit.cli.test_sql import run  # noqa: F401 - a fixture
 from tracekit.answers.trace_model import Facts
@@ -57,6 +59,50 @@ def on(node: str, found: Object) -> Object:
 
 def evicted(message: str) -> Object:
     return pod("Failed", reason="Evicted", message=message, meta=FREED)
+
+
+def on_fargate() -> Object:
+    """A pod that a profile selected, and that has no node."""
+    labels = {UID: "j-1", "eks.amazonaws.com/fargate-profile": "old"}
+    return pod("Pending", spec={"nodeName": None, "schedulerName": "fargate-scheduler"},
+               meta={"labels": labels})  # fmt: skip
+
+
+def by_fargate(message: str) -> Object:
+    return of("Pod", "work-a", "FailedScheduling", message, "09:02")
+
+
+def workload_evicted() -> Object:
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "work", "uid": "j-1",
+             "controller": True}  # fmt: skip
+    admitted = {"type": "Admitted", "status": "True", "reason": "Admitted", "message": "admitted",
+                "lastTransitionTime": at("09:00")}  # fmt: skip
+    evicted = {"type": "Evicted", "status": "True", "reason": "PodsReadyTimeout",
+               "message": "Exceeded the PodsReady timeout", "lastTransitionTime": at("09:10")}  # fmt: skip
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload",
+        "metadata": {"name": "job-work-1a2b3", "namespace": "app", "uid": "w-1",
+                     "resourceVersion": "400", "creationTimestamp": at("09:00"),
+                     "ownerReferences": [owner]},
+        "spec": {"queueName": "ml", "active": True}, "status": {"conditions": [admitted, evicted]},
+    }  # fmt: skip
+
+
+def indexed() -> Object:
+    """A Job of two indexes that failed, with a policy for exit code 42."""
+    found = failed("FailedIndexes")
+    rule = {"action": "FailIndex", "onExitCodes": {"operator": "In", "values": [42]}}
+    found["spec"].update(completionMode="Indexed", completions=2, parallelism=2,
+                         backoffLimitPerIndex=3, backoffLimit=2147483647,
+                         podFailurePolicy={"rules": [rule]})  # fmt: skip
+    found["status"].update(failedIndexes="1", completedIndexes="0")
+    return found
+
+
+def of_index(index: int) -> Object:
+    key = "batch.kubernetes.io/job-completion-index"
+    return {"name": f"work-{index}-x", "uid": f"p-{index}", "finalizers": [],
+            "labels": {UID: "j-1", key: str(index)}, "annotations": {key: str(index)}}  # fmt: skip
 
 
 OUT_OF_MEMORY = "System OOM encountered, victim process: python3, pid: 4242"
@@ -132,6 +178,55 @@ ASKED = {
          of("Pod", "work-x2x4z", "FailedMount", "Unable to attach or mount volumes: timed out waiting "
             "for the condition", "09:03")),
         ("TK408", "Event FailedAttachVolume of pod work-x2x4z: Multi-Attach", "Free the volume"), ()),
+    "containers-roadmap#2654, a Fargate profile that goes": Asked(
+        (job(), on_fargate(), by_fargate("Misconfigured Fargate Profile: fargate profile old blocked "
+                                         "for new launches due to: it is in DELETING status")),
+        ("TK411", "DELETING status", "what the message names of the Fargate profile"),
+        ("requests, node selector",)),
+    "containers-roadmap#807, nothing is said of it": Asked(
+        (job(), on_fargate()),
+        ("TK411", "no scheduler has looked at its pods (schedulerName fargate-scheduler)",
+         "See whether Fargate profile old is there and ACTIVE"), ("runs and serves",)),
+    "containers-roadmap#1890, no node in time": Asked(
+        (job(), on_fargate(), by_fargate("Pod provisioning timed out (will retry) for pod: app/work-a")),
+        ("TK411", "It is tried again by itself"), ("requests, node selector",)),
+    "terraform-aws-eks#2864, no profile selects it": Asked(
+        (job(), unschedulable("0/2 nodes are available: 2 node(s) had untolerated taint "
+                              "{eks.amazonaws.com/compute-type: fargate}.")),
+        ("TK411", "Let a Fargate profile select the pod"), ("Tolerate the taint",)),
+    "containers-roadmap#1890, a limit that is no request": Asked(
+        (failed(), pod("Failed", container("main", {"terminated": {
+            **ended(128, "StartError")["terminated"], "message": "failed to create shim task: OCI "
+            "runtime create failed: error setting cgroup config: write cpu.cfs_quota_us: invalid "
+            "argument"}}), meta=FREED)),
+        ("TK401", "Let requests.cpu and limits.cpu of each container be equal"), ()),
+    "kubernetes#80286, a node that takes no more volumes": Asked(
+        (job(), pod("Pending", container("main", waiting("ContainerCreating"))),
+         of("Pod", "work-a", "FailedAttachVolume", 'AttachVolume.Attach failed for volume "pvc-1" : '
+            "rpc error: AttachmentLimitExceeded", "09:01")),
+        ("TK428", "The node has as many volumes as it can"), ("describe pv",)),
+    "kueue#14811, evicted and admitted": Asked(
+        (job({"suspend": True}, {"active": 0, "startTime": None, "conditions": [SUSPENDED]},
+             labels={"kueue.x-k8s.io/queue-name": "ml"}), workload_evicted()),
+        ("TK413", "Kueue (queue ml) has evicted it (PodsReadyTimeout), and its Workload has its quota",
+         "since 2026-05-04 09:10:00Z", "do not become ready in time"), ("has admitted its Workload",)),
+    "airflow#56693, a pod that is scaled down once its Job is Complete": Asked(
+        (job(None, {"active": 0, "succeeded": 1, "completionTime": at("09:06"), "conditions": [
+            {"type": "Complete", "status": "True", "lastTransitionTime": at("09:06")}]}),
+         of("Pod", "work-x2x4z", "ScaleDown", "deleting pod for node scale down", "09:20",
+            type="Normal")),
+        ("TK435", "Event ScaleDown of pod work-x2x4z", "does not run again"), ("TK450",)),
+    "an Indexed Job whose index others ended": Asked(
+        (job({"completionMode": "Indexed", "completions": 2, "parallelism": 2}),
+         pod("Running", container("main", RUNNING)),
+         of("Pod", "work-1-x2x4z", "TaintManagerEviction", "Marking for deletion Pod app/work-1-x2x4z",
+            "09:20", type="Normal")),
+        ("INFO TK450", "went on after others ended pods of it, as Events tell", "work-1-x2x4z"), ()),
+    "an index that a policy does not try again": Asked(
+        (indexed(), pod("Failed", container("main", ended(42)), meta=of_index(1)),
+         pod("Succeeded", container("main", ended(0, "Completed")), meta=of_index(0))),
+        ("TK410", "index 1: 1 pod, exit code 42, not tried again by a FailIndex rule",
+         "backoffLimitPerIndex 3"), ()),
 }  # fmt: skip
 
 
@@ -218,3 +313,12 @@ def test_advice_that_its_cause_has_given_is_not_repeated(run, tmp_path: Path) ->
     assert out.count("look at its input") == 1
     assert "TK410" in out
     assert "do: see TK422." in out
+
+
+def test_explain_tells_of_the_node_of_its_pod(run, tmp_path: Path) -> None:  # noqa: F811
+    """The Event lies in another namespace than the Job, of which alone rows are read."""
+    items = ASKED["a node without memory"].objects
+    file = tmp_path / "list.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    out = " ".join(run("explain", str(file), "work", "--at", at("10:00"))[1].split())
+    assert "Events of node oom-1: SystemOOM at 2026-05-04 09:05:00Z" in out

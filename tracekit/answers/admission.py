@@ -70,6 +70,9 @@ def why_it_waits(seen: Admission, namespace: str) -> Waits:
             finished.since_ns,
             f"`{look}` says why; a Job that is created anew is queued anew.",
         )
+    holds = (c for c in (admitted, reserved) if c is not None and c.status)
+    if evicted is not None and evicted.status and (held := next(holds, None)) is not None:
+        return _evicted(evicted, held, look)
     if admitted is not None and admitted.status:
         return Waits(
             "has admitted its Workload and has not started the Job",
@@ -81,6 +84,18 @@ def why_it_waits(seen: Admission, namespace: str) -> Waits:
     if reserved is not None and reserved.status:
         return _of_checks(seen, reserved, look)
     return _of_quota(reserved, evicted, look)
+
+
+def _evicted(evicted: Condition, held: Condition, look: str) -> Waits:
+    """One that has to give its quota back, which happens once none of its pods is left."""
+    return Waits(
+        f"has evicted it ({evicted.reason}), and its Workload has its quota still",
+        f"condition Evicted{_said(evicted)}; {held.reason} is True, too",
+        evicted.since_ns,
+        (of_queue(f"{evicted.reason} {evicted.message}") or f"`{look}` says more.")
+        + " Where no pod of it is left the quota should be free: look at the log of "
+        "kueue-controller-manager.",
+    )
 
 
 def _of_checks(seen: Admission, reserved: Condition, look: str) -> Waits:

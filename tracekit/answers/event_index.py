@@ -40,6 +40,12 @@ def owner_of_pod(event: _Row) -> str | None:
     return str(event["involved_name"] or "").rpartition("-")[0]
 
 
+def owner_of_index(event: _Row) -> str | None:
+    """The same of an Indexed Job, whose pods have their index in their name."""
+    name, _, index = (owner_of_pod(event) or "").rpartition("-")
+    return name if name and index.isdigit() else None
+
+
 def claim_of(event: _Row) -> str | None:
     """The PersistentVolumeClaim that it is about."""
     claimed = event["involved_kind"] == "PersistentVolumeClaim"

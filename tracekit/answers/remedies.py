@@ -27,6 +27,15 @@ _SCHEDULER: Final[_Table] = (
     (("not supported on Fargate",),
      ("Take out of the pod what Fargate does not run, or let no Fargate profile select it. "
      f"{ANEW}")),
+    (("Misconfigured Fargate Profile",),
+     ("Mend what the message names of the Fargate profile (its pod execution role, its subnets; "
+      "one that is being deleted takes no pods: create another). Its scheduler does not come back "
+      "to this pod: delete it, and its maker creates another (a Job counts it toward "
+      "backoffLimit).")),
+    (("launch any Fargate pods",), "Ask AWS support to let the account launch Fargate pods."),
+    (("Pod provisioning timed out",),
+     ("It is tried again by itself. See whether the subnets of the Fargate profile have addresses "
+      "left, and reach the cluster's API server and the registry (NAT gateway, VPC endpoints).")),
     (("limit on the number of Fargate", "Fargate capacity"),
      "Raise the account's limit, wait for capacity, or let nodes run it; Fargate may not retry."),
     (("bound to non-existent pv", 'persistentvolume "'),
@@ -77,6 +86,9 @@ _START: Final[_Table] = (
     (("permission denied",),
      "Let the container's user execute what the message names (chmod +x in the image)."),
     (("no space left",), "Free the node's disk."),
+    (("cpu.cfs_quota_us", "cpu.max: invalid argument"),
+     ("Let requests.cpu and limits.cpu of each container be equal (on Fargate they must be): its "
+      "limit does not fit into that of the pod.")),
     (("Cannot allocate memory", "cannot allocate memory"),
      "Raise resources.limits.memory: the process could not even be begun with that."),
 )  # fmt: skip
@@ -125,6 +137,10 @@ _KUBELET: Final[_Table] = (
      "Correct the container's command: the image has no such file."),
     (("PostStartHookError", "PreStartHookError", "lifecycle hook"),
      "Correct the container's lifecycle hook: the container is killed when its command fails."),
+    (("AttachmentLimitExceeded", "ttachment limit exceeded", "maximum number of volumes",
+      "max volumes already attached"),
+     ("The node has as many volumes as it can: free volumes on it, or delete the pod, so that "
+      "another may be put elsewhere; kubectl get csinode shows the limit that its driver tells.")),
     (("Multi-Attach", "already exclusively attached", "already used by"),
      ("Free the volume: end the pod that has it, or let both run on one node; a volume that "
      "several nodes use needs the access mode ReadWriteMany.")),
@@ -177,6 +193,8 @@ _OF_NODES: Final = {
     "karpenter.sh/disrupted": "wait for another node: Karpenter takes this one away",
     "karpenter.sh/disruption": "wait for another node: Karpenter takes this one away",
     "karpenter.sh/unregistered": "wait: that node is about to join",
+    "eks.amazonaws.com/compute-type": "let a Fargate profile select the pod (its namespace and "
+    "labels, asked when it is created: then delete the pod), or add nodes that are not Fargate's",
     "node.cilium.io/agent-not-ready": "bring up Cilium's agent on the node",
     "ebs.csi.aws.com/agent-not-ready": "bring up the EBS CSI driver's agent on the node",
 }

@@ -19,6 +19,7 @@ from tracekit.answers.event_index import (
     claim_of,
     held_by_queue,
     involved,
+    owner_of_index,
     owner_of_pod,
     refuses_job,
 )
@@ -428,6 +429,7 @@ class Facts:
     pod_events: Mapping[str, list[State]] = field(default_factory=dict)
     #: By namespace and the name of their Job, if they have one: Events about pods.
     named_pod_events: Mapping[tuple[str, str], list[State]] = field(default_factory=dict)
+    indexed_pod_events: Mapping[tuple[str, str], list[State]] = field(default_factory=dict)
     #: By uid: what the garbage collector says of an owner that is not there.
     owner_events_of: Mapping[str, list[State]] = field(default_factory=dict)
     #: By namespace and name of a PersistentVolumeClaim: the Events about it.
@@ -471,6 +473,7 @@ class Facts:
         self.owner_events_of, self.cron_warnings = dict(owners), dict(of_crons)
         self.refused_parents = dict(parents)
         self.named_pod_events = by_name(self.events, owner_of_pod)
+        self.indexed_pod_events = by_name(self.events, owner_of_index)
         self.claim_events = by_name(self.events, claim_of)
         self.queue_words = by_name(self.events, held_by_queue)
         calls: defaultdict[tuple[str, str, str], list[Row]] = defaultdict(list)
@@ -496,7 +499,10 @@ class Facts:
 
     def events_of_named(self, job: Job) -> Sequence[State]:
         """The Events about pods that are a Job's by their name, of which nothing else is left."""
-        return self.named_pod_events.get((job.namespace, job.name), ())
+        found = self.named_pod_events.get((job.namespace, job.name), ())
+        if job.spec.get("completionMode") != "Indexed":
+            return found
+        return [*found, *self.indexed_pod_events.get((job.namespace, job.name), ())]
 
     def events_of_pod(self, pod: Pod) -> Sequence[State]:
         """The Events about a pod, oldest first."""

@@ -24,6 +24,7 @@ from tracekit.answers.findings.overruns import OVERRUN
 from tracekit.answers.findings.uncounted import UNCOUNTED
 from tracekit.answers.judgements import Listed
 from tracekit.answers.model import Case, Family, Finding, Severity, Target
+from tracekit.answers.node_events import NodeEvent
 from tracekit.answers.pauses import Gap, Pause
 from tracekit.answers.trace_model import COLUMNS, KEYS, Facts
 from tracekit.base.coverage import Coverage
@@ -79,6 +80,7 @@ def findings_about_job(
         )
     facts.led_but_for(known.pauses)
     facts.terminating = known.terminating
+    facts.node_events = known.node_events
     facts.first_ns = min(facts.first_ns, known.first_ns)
     facts.streams = {**known.streams, **facts.streams}
     _add_owners(facts, reader, namespace)
@@ -141,10 +143,11 @@ def _spells(reader: TraceReader, gaps: Sequence[Gap], known: Surroundings) -> Sp
 
 
 class Surroundings(Struct, frozen=True):
-    """What is about every Job of a trace: who led, and the namespaces that were being deleted."""
+    """What is about every Job of a trace: who led, namespaces that were being deleted, nodes."""
 
     pauses: list[Pause]
     terminating: dict[str, int]
+    node_events: dict[str, list[NodeEvent]]
     streams: dict[str, int]
     #: Of these rows, Unix ns.
     first_ns: int
@@ -153,7 +156,8 @@ class Surroundings(Struct, frozen=True):
 
 def _surroundings(reader: TraceReader, gaps: Sequence[Gap], end_ns: int) -> Surroundings:
     leases = reader.table(NAMES, streams=["leases"], namespace=CONTROLLER_MANAGER_LEASE_NAMESPACE)
-    rows = pa.concat_tables([leases, reader.table(NAMES, streams=["namespaces"])])
+    others = reader.table(NAMES, streams=["namespaces"])
+    rows = pa.concat_tables([leases, others, *_words_about_nodes(reader)])
     with closing(Session([], held={"": rows.unify_dictionaries()})) as session:
         facts = facts_from(
             session, (), gaps=gaps, release=Release(), coverage=Coverage(), end_ns=end_ns
@@ -161,10 +165,26 @@ def _surroundings(reader: TraceReader, gaps: Sequence[Gap], end_ns: int) -> Surr
     return Surroundings(
         facts.pauses,
         dict(facts.terminating),
+        {node: list(events) for node, events in facts.node_events.items()},
         dict(facts.streams),
         facts.first_ns or 1 << 62,
         facts.end_ns,
     )
+
+
+#: Where the Events about what has no namespace are (upstream: client-go, tools/record).
+_OF_NO_NAMESPACE: Final = "default"
+
+
+def _words_about_nodes(reader: TraceReader) -> list[pa.Table]:
+    def about(columns: Sequence[str]) -> tuple[pa.Table, pa.ChunkedArray]:
+        events = reader.table(columns, streams=["events"], namespace=_OF_NO_NAMESPACE)
+        return events, pc.equal(events["involved_kind"].cast(pa.string()), "Node")
+
+    if not pc.any(about(("involved_kind",))[1]).as_py():
+        return []
+    events, are_wanted = about(NAMES)
+    return [events.filter(are_wanted)]
 
 
 _ABOUT = ("involved_uid", "involved_kind", "involved_name")

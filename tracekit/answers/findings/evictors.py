@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from tracekit.answers.trace_model import Facts, Job, Pod, Row
+from tracekit.answers.trace_model import Facts, Job, Pod, Row, State
 from tracekit.answers.words import clock, named
 from tracekit.base.kube.actors import name_of
 
@@ -66,6 +66,17 @@ def is_eviction(event: Row) -> bool:
     if reason in _ENDED:
         return not message.startswith(_CANCELLED)
     return any(r in ("", reason) and text.search(message) for r, text, _ in _EVENTS)
+
+
+def evictions_unseen(facts: Facts, job: Job) -> list[State]:
+    """Events which say that others ended pods of a Job that nobody saw, oldest first."""
+    seen = {pod.name for pod in job.pods}
+    found = [
+        event for event in facts.events_of_named(job)
+        if event.row["involved_name"] not in seen and is_eviction(event.row)
+        and event.last_ns >= job.created_ns
+    ]  # fmt: skip
+    return sorted(found, key=lambda event: event.first_ns)
 
 
 class Taken(Struct, frozen=True):

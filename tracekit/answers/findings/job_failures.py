@@ -28,6 +28,7 @@ from tracekit.answers.endings import (
 )
 from tracekit.answers.findings.cut_short import deleted_before, deleted_by
 from tracekit.answers.findings.evictors import off_node, taken_by
+from tracekit.answers.findings.index_ends import of_indexes
 from tracekit.answers.findings.nodes import by_node
 from tracekit.answers.findings.pulls import PULL, unpulled, unpulled_case
 from tracekit.answers.findings.refused_pods import REFUSED, refused_case, refused_since
@@ -454,7 +455,7 @@ def _said(job: Job, rule: Rule, pods: list[Pod]) -> str:
         most = job.spec.get("maxFailedIndexes")
         limit = f", maxFailedIndexes {most}" if most is not None else ""
         indexes = f"; failed indexes: {failed}{of}{limit}" if failed else ""
-        return f"; {shortened(message)}{indexes}"
+        return f"; {shortened(message)}{indexes}{of_indexes(job, pods)}"
     if rule is TOO_LONG:
         seconds = job.spec.get("activeDeadlineSeconds")
         gone = "" if pods else "; no pod of it was seen: whether one ran is not known"

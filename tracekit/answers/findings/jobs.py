@@ -28,7 +28,7 @@ from tracekit.answers.findings.overruns import OVERRUN, TTL_LATE, overrun, ttl_o
 from tracekit.answers.findings.ownerless import OUTLIVED
 from tracekit.answers.findings.preempted import PREEMPTED, preempted
 from tracekit.answers.findings.suspended import SUSPENDED, suspended
-from tracekit.answers.findings.taken_pods import TAKEN, taken_pods
+from tracekit.answers.findings.taken_pods import TAKEN, taken_pods, taken_unseen
 from tracekit.answers.findings.uncounted import (
     LOOK_AT_ALL,
     UNCOUNTED,
@@ -39,7 +39,13 @@ from tracekit.answers.findings.uncounted import (
     unfreed_case,
     waits_for_its_turn,
 )
-from tracekit.answers.findings.unplaced import BEGIN_NS, SET_UP_NS, autoscaler, claims
+from tracekit.answers.findings.unplaced import (
+    BEGIN_NS,
+    SET_UP_NS,
+    autoscaler,
+    claims,
+    of_its_scheduler,
+)
 from tracekit.answers.findings.vanished import VANISHED, vanished
 from tracekit.answers.harm import HOLDS
 from tracekit.answers.looks import looked_at
@@ -96,7 +102,7 @@ RULES = (
 )  # fmt: skip
 #: What asks for nothing but the Job.
 _OF_EACH: tuple[Callable[[Facts, Job], Iterator[Case]], ...] = (
-    cut_short, preempted, killed_beside, evicted, left_running, taken_pods,
+    cut_short, preempted, killed_beside, evicted, left_running, taken_pods, taken_unseen,
 )  # fmt: skip
 
 
@@ -327,7 +333,7 @@ def _not_begun(facts: Facts, job: Job, spells: Spells) -> Case:
     elif scheduler is not None:
         why = f"no scheduler has looked at its pods (schedulerName {scheduler})"
         detail = f"{detail}: no condition PodScheduled, and no Event of a scheduler"
-        todo = "See whether that scheduler runs and serves this namespace; its log says more."
+        todo = of_its_scheduler(scheduler, pod)
     elif _is_gated(pod):
         why, todo = "its pods wait for scheduling gates", _GATED
     as_of_ns = facts.as_of(job.namespace, "jobs", "pods") or facts.as_of(job.namespace, "jobs")

@@ -11,14 +11,16 @@ from tracekit.answers.endings import (
     ending_of,
     had_succeeded,
     how_disrupted,
+    job_over_ns,
     pod_spec,
     toward_limit,
     went_on,
 )
-from tracekit.answers.findings.evictors import off_node, taken_by
+from tracekit.answers.findings.evictors import evictions_unseen, off_node, taken_by
 from tracekit.answers.findings.job_failures import EVICTED, against_disruption
-from tracekit.answers.findings.nodes import also, signs_of_pods
+from tracekit.answers.findings.nodes import also, signs_of_pods, signs_of_unseen
 from tracekit.answers.findings.preempted import PREEMPTIONS
+from tracekit.answers.findings.unplaced import quoted
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.remedies import DONE_AGAIN, READMITTED, of_refusal
 from tracekit.answers.trace_model import Facts, Job, Pod
@@ -117,3 +119,27 @@ def _todo(job: Job, pods: list[Pod], ending: Ending, *, succeeded: bool) -> str 
     if job.spec.get("podFailurePolicy"):
         return _BY_POLICY
     return against_disruption(pods, never=pod_spec(job).get("restartPolicy") == "Never")
+
+
+def taken_unseen(facts: Facts, job: Job) -> Iterator[Case]:
+    """The same of pods that nobody saw: Events say that others ended them before their Job did."""
+    if not went_on(job):
+        return
+    over_ns = job_over_ns(job) or facts.end_ns
+    events = [event for event in evictions_unseen(facts, job) if event.first_ns <= over_ns]
+    if not events:
+        return
+    first = events[0]
+    reason, names = str(first.row["reason"]), [str(e.row["involved_name"]) for e in events]
+    signs = signs_of_unseen(facts, facts.events_of_named(job), first.last_ns)
+    yield Case(
+        TAKEN,
+        job.target,
+        f"went on after others ended pods of it, as Events tell ({reason})",
+        first.first_ns,
+        max(event.last_ns for event in events),
+        f"{named([*dict.fromkeys(names)])}; {quoted(first)}{also(signs)}"
+        + _counts(job, succeeded=False),
+        job.cronjob,
+        evidence={"pods": names, "reason": reason, "message": first.row["message"]},
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tracekit.answers.endings import pod_spec
 from tracekit.answers.remedies import NOT_BEGUN, of_pod_event
 from tracekit.answers.trace_model import Facts, Job, Pod, State
-from tracekit.answers.words import counted, shortened
+from tracekit.answers.words import counted, in_kubectl, shortened
 from tracekit.base.kube.timestamps import NS_PER_S
 
 #: A Job that has nothing to show, or a pod without a node, for so long at the end of the record has
@@ -66,3 +66,21 @@ def quoted(event: State) -> str:
     often = f" ({counted(times, 'time')})" if times > 1 else ""
     message = shortened(str(row["message"] or ""))
     return f"Event {row['reason']} of pod {row['involved_name']}{often}: {message}"
+
+
+#: EKS gives pods that a profile selects this scheduler, and a label with the profile's name.
+_FARGATE, _PROFILE = "fargate-scheduler", "eks.amazonaws.com/fargate-profile"
+
+
+def of_its_scheduler(name: str, pod: Pod) -> str:
+    """What to do where a scheduler of its own has not looked at a pod."""
+    if name != _FARGATE:
+        return "See whether that scheduler runs and serves this namespace; its log says more."
+    profile = pod.labels.get(_PROFILE)
+    which = f"Fargate profile {profile}" if profile else "the Fargate profile that selects it"
+    return (
+        f"See whether {which} is there and ACTIVE (aws eks describe-fargate-profile): no other "
+        "takes the pod. Its scheduler looks at a pod once: kubectl delete pod "
+        f"{in_kubectl(pod.namespace, pod.name)} lets its maker create another "
+        "(a Job counts it toward backoffLimit)."
+    )

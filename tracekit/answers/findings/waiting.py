@@ -15,6 +15,7 @@ from tracekit.answers.findings.gone_at_end import (
     taken_at_its_end,
     ttl_took,
 )
+from tracekit.answers.findings.gone_unseen import pods_gone_unseen
 from tracekit.answers.findings.nodes import also, signs_of_node
 from tracekit.answers.findings.ownerless import ORPHANED, ownerless
 from tracekit.answers.findings.refused_edits import EDIT_REFUSED, refused_edits
@@ -529,6 +530,11 @@ def _spare(facts: Facts, pairs: set[tuple[int, int]]) -> Iterator[Case]:
             )  # fmt: skip
 
 
+_GONE = (
+    "was Complete before its pods were deleted, not by the Job controller: it does not run again"
+)
+
+
 def _pods_gone(facts: Facts, job: Job) -> Iterator[Case]:
     ended_ns = job.ended_ns
     if ended_ns is None or job.failure is not None:
@@ -543,12 +549,11 @@ def _pods_gone(facts: Facts, job: Job) -> Iterator[Case]:
         and ended_ns < p.deletion_ns < until_ns
     ]
     if not gone:
+        yield from pods_gone_unseen(facts, job, PODS_GONE, _GONE)
         return
     first_ns = min(p.deletion_ns or 0 for p in gone)
     yield Case(
-        PODS_GONE, job.target,
-        "was Complete before its pods were deleted, not by the Job controller: it does not run "
-        "again",
+        PODS_GONE, job.target, _GONE,
         ended_ns, first_ns,
         f"Complete at {clock(ended_ns)}; {named([p.name for p in gone])} deleted from "
         f"{clock(first_ns)} on",
