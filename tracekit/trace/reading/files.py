@@ -23,6 +23,7 @@ from msgspec import Struct
 from tracekit.base.collecting import collecting_rarely
 from tracekit.base.errors import TraceFormatError
 from tracekit.base.numbers import whole_number
+from tracekit.trace.format.footers import check_chunks
 from tracekit.trace.format.limits import TooMuchError, check_group, check_texts
 from tracekit.trace.format.model import FORMAT_VERSION, LOG_DIR, RECEIVED_BEFORE_NS
 from tracekit.trace.format.narrow import (
@@ -94,6 +95,7 @@ class SegmentFile:
             self._require(vouched or Vouched())
             self._source = pa.PythonFile(self._file, mode="r")
             metadata = self._parquet.metadata
+            check_chunks(metadata, self._footer.data, self.size_bytes)
             self.row_groups: int = metadata.num_row_groups
             self._rows: list[int] = [metadata.row_group(n).num_rows for n in range(self.row_groups)]
             schema = metadata.schema
@@ -375,7 +377,8 @@ class SegmentFile:
         if statistics is None or not statistics.has_min_max:
             return Bounds()
         nulls = not statistics.has_null_count or statistics.null_count > 0
-        return Bounds(statistics.min, statistics.max, nulls)
+        with _damage():  # a text that is no UTF-8
+            return Bounds(statistics.min, statistics.max, nulls)
 
     def _statistics(self, group: int, name: str) -> pq.Statistics | None:
         leaf = self._leaves.get(name, self._leaves.get(ARRIVAL + name))

@@ -1,0 +1,195 @@
+"""What a Parquet footer says of column chunks, before Arrow believes it.
+
+Asked for a chunk that it cannot make out, or for a least and a greatest value that are shorter than
+a number is, Arrow throws through Python, and the process is aborted. Whoever writes a trace writes
+its footers, so each is asked about first what only then can be asked.
+"""
+
+from __future__ import annotations
+
+import io
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tracekit.trace.format.parquet import parquet_file
+from tracekit.trace.format.seal import DamageError
+
+#: Any: with a buffer, bytes are asked for once all chunks of a row group are open, and not before.
+_BUFFER_BYTES = 4096
+#: Bytes of the least and greatest values, by physical type; texts may be of any length.
+_WIDTHS = {"INT64": 8, "DOUBLE": 8, "INT32": 4, "FLOAT": 4, "BOOLEAN": 1, "INT96": 12}
+
+
+def check_chunks(metadata: pq.FileMetaData, footer: bytes, size: int) -> None:
+    """`DamageError` if Arrow could not be asked for each column chunk of a file of that size."""
+    shortest = _shortest_values(footer)
+    if len(shortest) != metadata.num_row_groups * metadata.num_columns:
+        raise DamageError("its footer describes columns that cannot be")
+    for group in range(metadata.num_row_groups):
+        _open(metadata, group, size)
+        row_group, schema = metadata.row_group(group), metadata.schema
+        first = group * metadata.num_columns
+        for number in range(metadata.num_columns):
+            chunk, column = row_group.column(number), schema.column(number)
+            length = shortest[first + number]
+            width = _WIDTHS.get(column.physical_type, column.length or 0)
+            counted = chunk.num_values == row_group.num_rows
+            if column.max_repetition_level > 0:  # lists, of any number of values
+                counted = chunk.num_values >= 0
+            if chunk.physical_type != column.physical_type or not counted or length < width:
+                raise DamageError(f"its footer describes a column {column.path} that cannot be")
+
+
+def _open(metadata: pq.FileMetaData, group: int, size: int) -> None:
+    """Begin to read rows, where Arrow throws nothing that is not caught, of no bytes."""
+    source = pa.PythonFile(_NoBytes(size), mode="r")
+    file = parquet_file(source, metadata=metadata, buffer_size=_BUFFER_BYTES)
+    try:
+        next(file.iter_batches(1, row_groups=[group], use_threads=False), None)
+    except _AskedForBytesError:
+        pass
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise DamageError(f"its footer describes columns that cannot be ({error})") from None
+
+
+class _AskedForBytesError(Exception):
+    pass
+
+
+class _NoBytes(io.RawIOBase):
+    """A file of which all is known but what is in it."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._at = 0
+
+    def seekable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        self._at = start + offset
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def read(self, _size: int = -1) -> bytes:
+        raise _AskedForBytesError
+
+
+#### Thrift's compact protocol; the fields are those of parquet.thrift ####
+
+#: FileMetaData.row_groups, RowGroup.columns, ColumnChunk.meta_data, ColumnMetaData.statistics.
+_WAY = (4, 1, 3, 12)
+_CHUNK, _STATISTICS = 2, 4
+#: Statistics.max, min, max_value, min_value.
+_VALUES = (1, 2, 5, 6)
+#: No footer has structs within structs within … of that many.
+_DEPTH_MAX = 16
+#: Longer than any number: there is no value.
+_NONE = 1 << 32
+_BOOLEANS, _BYTE, _INTEGERS, _DOUBLE, _BINARY = (1, 2), 3, (4, 5, 6), 7, 8
+_LISTS, _STRUCT, _LONG_LIST = (9, 10), 12, 15
+
+
+def _shortest_values(footer: bytes) -> list[int]:
+    """Of each column chunk how long the shortest of its least and greatest values is."""
+    found: list[int] = []
+    try:
+        _walk(footer, 0, 0, found)
+    except IndexError:
+        raise DamageError("its footer is cut off") from None
+    return found
+
+
+def _walk(data: bytes, at: int, level: int, found: list[int]) -> int:
+    """Go through a struct on the way to the statistics; where what follows begins."""
+    number = 0
+    if level == _CHUNK:
+        found.append(_NONE)
+    while True:
+        head = data[at]
+        kind = head & 15
+        at += 1
+        if not kind:
+            return at
+        if head >> 4:
+            number += head >> 4
+        else:
+            value, at = _varint(data, at)
+            number = value >> 1 ^ -(value & 1)
+        if level == _STATISTICS:
+            if kind == _BINARY and number in _VALUES:
+                found[-1] = min(found[-1], _varint(data, at)[0])
+        elif number == _WAY[level] and kind == _STRUCT:
+            at = _walk(data, at, level + 1, found)
+            continue
+        elif number == _WAY[level] and kind == _LISTS[0]:
+            count, _, at = _list(data, at)
+            for _ in range(count):
+                at = _walk(data, at, level + 1, found)
+            continue
+        at = _past(data, at, kind, _DEPTH_MAX)
+
+
+def _past(data: bytes, at: int, kind: int, depth: int) -> int:
+    """Where what follows a value begins."""
+    if kind in _INTEGERS:
+        return _varint(data, at)[1]
+    if kind in _BOOLEANS:
+        return at
+    if kind == _BINARY:
+        length, at = _varint(data, at)
+        return at + length
+    if kind in (_BYTE, _DOUBLE):
+        return at + (1 if kind == _BYTE else 8)
+    if not depth or kind not in (*_LISTS, _STRUCT):
+        raise DamageError("its footer is none that anybody writes")
+    return _past_many(data, at, kind, depth - 1)
+
+
+def _past_many(data: bytes, at: int, kind: int, depth: int) -> int:
+    if kind != _STRUCT:
+        count, of, at = _list(data, at)
+        if of <= _BYTE:
+            return at + count
+        for _ in range(count):
+            at = _past(data, at, of, depth)
+        return at
+    while head := data[at]:
+        at += 1
+        if head >> 4 == 0:
+            at = _varint(data, at)[1]
+        at = _past(data, at, head & 15, depth)
+    return at + 1
+
+
+def _list(data: bytes, at: int) -> tuple[int, int, int]:
+    """How many values a list has, of which kind, and where they begin."""
+    head = data[at]
+    if head >> 4 < _LONG_LIST:
+        return head >> 4, head & 15, at + 1
+    count, at = _varint(data, at + 1)
+    return count, head & 15, at
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    byte = data[at]
+    at += 1
+    if byte < 128:  # noqa: PLR2004 - the highest bit says that more follows
+        return byte, at
+    value, shift = byte & 127, 7
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 127) << shift
+        if byte < 128:  # noqa: PLR2004
+            return value, at
+        shift += 7
+        if shift > 63:  # noqa: PLR2004 - no integer has more bits
+            raise DamageError("its footer is none that anybody writes")
