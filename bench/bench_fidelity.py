@@ -33,8 +33,9 @@ import orjson
 
 from bench.bench_views import chosen_views, print_outcomes, views_of
 from tests.e2e.build import DEFAULT_VERSION
-from tests.support.erasures import Row, random_cut
+from tests.support.erasures import Row, early_end, random_cut
 from tests.support.traces import import_log, json_lines
+from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.check.verdict import Judgement
 from tracekit.judge.judged import Judge, resolve_era
 from tracekit.trace.reading.reader import TraceReader
@@ -117,15 +118,16 @@ def judged(log: Path, folder: Path, target: Path) -> list[Judgement]:
     return list(Judge(reader, resolve_era(reader, None, None)).report().judgements)
 
 
-def judge_record(folder: Path, cuts: int, chance: random.Random, work: Path) -> tuple[Tally, Tally]:
+def judge_record(
+    folder: Path, options: argparse.Namespace, chance: random.Random, work: Path
+) -> tuple[Tally, Tally]:
     """Judge one record whole, and some cuts of it."""
     log, whole, cut = folder / "watch.jsonl.zst", Tally(), Tally()
     found = judged(log, folder, work / folder.name)
     whole.add(found)
     _show(f"{folder.name}, whole", found)
-    rows: list[Row] = list(json_lines(log)) if cuts else []
-    for number in range(cuts):
-        what, kept = random_cut(rows, chance)
+    rows: list[Row] = list(json_lines(log)) if options.cuts or options.ends else []
+    for number, (what, kept) in enumerate(_cuts(rows, options, chance)):
         path = work / "cut.jsonl"
         path.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in kept))
         with tempfile.TemporaryDirectory(dir=work) as scratch:
@@ -133,6 +135,17 @@ def judge_record(folder: Path, cuts: int, chance: random.Random, work: Path) -> 
         cut.add(found)
         _show(f"{folder.name}, {what}", found)
     return whole, cut
+
+
+def _cuts(
+    rows: Sequence[Row], options: argparse.Namespace, chance: random.Random
+) -> Iterator[tuple[str, list[Row]]]:
+    for _ in range(options.cuts):
+        yield random_cut(rows, chance)
+    for number in range(1, options.ends + 1):
+        first, last = rows[0]["recv"], rows[-1]["recv"]
+        at_ns = first + (last - first) * number // (options.ends + 1)
+        yield f"up to {(at_ns - first) / NS_PER_S:.3f} s", early_end(rows, at_ns)
 
 
 def _show(what: str, judgements: Sequence[Judgement]) -> None:
@@ -185,6 +198,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=60, help="of each scenario")
     parser.add_argument("--minutes", type=float, default=4)
     parser.add_argument("--cuts", type=int, default=8, help="of each record")
+    parser.add_argument("--ends", type=int, default=0, help="so many ends of each record, too")
     parser.add_argument("--side-by-side", type=int, default=2, help="control planes at a time")
     parser.add_argument(
         "--hollow-nodes", action="store_true", help="a real scheduler and kubelets (1.36)"
@@ -211,7 +225,7 @@ def main() -> int:
         for folder in _folders(options, seed, Path(temporary)):
             version = json.loads((folder / "about.json").read_text())["version"]
             work = Path(temporary)
-            whole, cut = judge_record(folder, options.cuts, chance, work)
+            whole, cut = judge_record(folder, options, chance, work)
             print(f"{folder.name:40}\n{'  whole':28} {whole}\n{'  cut':28} {cut}", flush=True)
             false_views = _false_views(folder, options, seed)
             bad_views += false_views

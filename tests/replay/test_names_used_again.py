@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tests.support.traces import import_log
 from tracekit.check.diff.trace import diff_groups
 from tracekit.check.replay.feed import COLUMNS
-from tracekit.check.replay.run_context import Outage
+from tracekit.check.replay.run_context import Unposted
 from tracekit.judge.judged import Judge, resolve_era
 from tracekit.versions.job import JobRules
 
@@ -23,7 +23,7 @@ def test_nothing_is_owed_while_it_may_wait_for_another_ones_pod(tmp_path: Path) 
     reader = import_log(RECORD / "watch.jsonl.zst", tmp_path / "trace", RECORD)
     era = resolve_era(reader, None, None)
     known = Judge(reader, era).run_context
-    lost = Outage(FIRST_SYNC_NS - S, FIRST_SYNC_NS + S, "Events were dropped then")
+    lost = Unposted(FIRST_SYNC_NS - S, FIRST_SYNC_NS + S, "Events were dropped then")
     context = replace(known, unposted=(*known.unposted, lost))
     groups = reader.groups(COLUMNS)
     report = diff_groups(groups, JobRules.of(era), context, observations=0)

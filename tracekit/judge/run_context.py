@@ -22,7 +22,7 @@ from tracekit.check.replay.instants import RecordedNs
 from tracekit.check.replay.other_clocks import KUBELET, TELLING_NS
 from tracekit.check.replay.recorder_clock import RecorderClock
 from tracekit.check.replay.reported_events import COMPONENT
-from tracekit.check.replay.run_context import Outage, RunContext
+from tracekit.check.replay.run_context import Outage, RunContext, Unposted
 from tracekit.judge.clocks import AT_A_TIME, coverage_on_clock, table_on_clock, timed_of
 from tracekit.judge.fact_cache import cached_coverage, cached_fact
 from tracekit.judge.holes import holes_of, is_whole, not_seen
@@ -35,7 +35,7 @@ from tracekit.versions.throttle import throttle_of
 _RETRY_NS = 3 * NS_PER_S
 _REFUSED = 400
 #: What of an Event is looked at.
-TOLD = ("seq", "recv_ns", "last_ns", "count", "reason", "message", "namespace")
+TOLD = ("seq", "type", "recv_ns", "last_ns", "count", "reason", "message", "namespace")
 _FULL = f"{MAX_QUEUED:,} Events waited to be posted: those that came then were dropped"
 #: How the API server says that a webhook or an admission policy refused, or could not be asked.
 _BY_ADMISSION = ("admission webhook", "failed calling webhook", "ValidatingAdmissionPolicy")
@@ -228,6 +228,7 @@ class EventTimes:
         #: Namespaces in which admission refuses writes: where the first such Event is, its words.
         self._refusing: dict[str, tuple[int, str]] = {}
         self._recv_ns, self._last_ns = array("q"), array("q")
+        self._listed = array("b")  # whether those were: posted long before they were received
         self._others_ns = array("q")  # when those were received that do not tell when handed over
 
     def add(self, events: pa.Table) -> None:
@@ -253,6 +254,8 @@ class EventTimes:
         posted = pc.and_(pc.and_(once, whole), pc.is_valid(events["last_ns"]))
         self._recv_ns.extend(events["recv_ns"].filter(posted).to_pylist())
         self._last_ns.extend(events["last_ns"].filter(posted).to_pylist())
+        listed = pc.equal(events["type"].cast(pa.string()), RowType.LIST.value)
+        self._listed.extend(listed.filter(posted).cast(pa.int8()).to_pylist())
         self._others_ns.extend(events["recv_ns"].filter(pc.invert(posted)).to_pylist())
 
     def on_clock(self, clock: RecorderClock) -> EventTimes:
@@ -261,6 +264,7 @@ class EventTimes:
             return self
         made = EventTimes()
         made._refusing, made._last_ns = self._refusing, self._last_ns
+        made._listed = self._listed
         made._recv_ns = array("q", map(clock.judged_ns, map(RecordedNs, self._recv_ns)))
         made._others_ns = array("q", map(clock.judged_ns, map(RecordedNs, self._others_ns)))
         return made
@@ -272,36 +276,46 @@ class EventTimes:
 
     def forget(self, before_ns: int) -> None:
         """Let go of what was received before; of it only the latest Event is remembered."""
-        pairs = list(zip(self._recv_ns, self._last_ns, strict=True))
-        old = max((pair for pair in pairs if pair[0] < before_ns), key=_second, default=None)
-        kept = [*([old] if old else []), *(pair for pair in pairs if pair[0] >= before_ns)]
-        self._recv_ns = array("q", (at_ns for at_ns, _ in kept))
-        self._last_ns = array("q", (last_ns for _, last_ns in kept))
+        told = self._posted()
+        old = max((one for one in told if one[0] < before_ns), key=itemgetter(1), default=None)
+        kept = [*([old] if old else []), *(one for one in told if one[0] >= before_ns)]
+        self._recv_ns = array("q", (at_ns for at_ns, _, _ in kept))
+        self._last_ns = array("q", (last_ns for _, last_ns, _ in kept))
+        self._listed = array("b", (listed for _, _, listed in kept))
         self._others_ns = array("q", (at_ns for at_ns in self._others_ns if at_ns >= before_ns))
 
-    def unposted(self, restarts: Collection[Outage], end_ns: int) -> tuple[Outage, ...]:
+    def _posted(self) -> list[tuple[int, int, int]]:
+        """When each was received and handed over, and whether it was listed; by arrival."""
+        return sorted(zip(self._recv_ns, self._last_ns, self._listed, strict=True))
+
+    def unposted(self, restarts: Collection[Outage], end_ns: int) -> tuple[Unposted, ...]:
         """Times from the last Event that a process of the controller posted to its end.
 
         One goroutine posts them in the order in which they were handed to it: what it was given
         after the last one that came through may have died with it. Counted and combined ones carry
         the time at which they were posted, and tell nothing. What was given after a process was
-        seen to lead for the last time may be its successor's.
+        seen to lead for the last time may be its successor's. How late Events are is told beside
+        the fastest, so that nothing hangs on the clocks; their times count in whole seconds.
         """
-        found: list[Outage] = []
+        found: list[Unposted] = []
         begun_ns = 0
-        posted = sorted(zip(self._recv_ns, self._last_ns, strict=True))
+        posted = self._posted()
+        took_ns = [at_ns - last_ns for at_ns, last_ns, listed in posted if not listed]
+        fastest_ns = min(took_ns, default=0)
         for latest_ns, at_ns, why in (
             *((r.from_ns, r.until_ns, f"{r.why}: its last Events may be lost") for r in restarts),
             (end_ns, end_ns, "the record ends: its last Events may not have been posted yet"),
         ):
             first = bisect_left(posted, (begun_ns,))
             until = bisect_left(posted, (at_ns + 1,))
-            given = (last_ns for _, last_ns in posted[first:until] if last_ns <= latest_ns)
-            found.append(Outage(max(given, default=begun_ns), at_ns, why))
+            own = [told for told in posted[first:until] if told[1] <= latest_ns]
+            from_ns = max((last_ns for _, last_ns, _ in own), default=begun_ns)
+            late_ns = own[-1][0] - own[-1][1] - fastest_ns if own and not own[-1][2] else 0
+            found.append(Unposted(from_ns, at_ns, why, behind=late_ns > NS_PER_S))
             begun_ns = at_ns
         return (*found, *self._full())
 
-    def _full(self) -> Iterator[Outage]:
+    def _full(self) -> Iterator[Unposted]:
         """Times in which so many Events waited to be posted that others were dropped.
 
         Events are posted in the order in which they were handed over. One that does not tell when
@@ -326,13 +340,13 @@ class EventTimes:
             if waiting >= MAX_QUEUED:
                 until_ns = at_ns
             elif since_ns is not None and at_ns > until_ns + NS_PER_S:
-                yield Outage(since_ns, until_ns, _FULL)
+                yield Unposted(since_ns, until_ns, _FULL, behind=True)
                 since_ns = None
             waiting += change
             if waiting >= MAX_QUEUED and since_ns is None:
                 since_ns = at_ns
         if since_ns is not None:
-            yield Outage(since_ns, until_ns, _FULL)
+            yield Unposted(since_ns, until_ns, _FULL, behind=True)
 
     def _by_arrival(self) -> Iterator[tuple[int, int | None]]:
         """When each Event was received, in order, and when it was handed over, if it tells."""
@@ -352,10 +366,6 @@ def _in_order(*columns: pa.Array) -> Iterator[tuple[Any, ...]]:
     names = [str(number) for number in range(len(columns))]
     for some in pa.table([*columns], names=names).sort_by("0").to_batches(AT_A_TIME):
         yield from zip(*(column.to_pylist() for column in some.columns), strict=True)
-
-
-def _second(pair: tuple[int, int]) -> int:
-    return pair[1]
 
 
 def _namespaces_ending(reader: TraceReader) -> dict[str, int]:

@@ -88,8 +88,11 @@ def _pending_in_a_life(
     certain_ns = max([inputs_ns, *timers]) + _wait_ns(search, replay, seen, timed=bool(timers))
     if (lost or life.back) and certain_ns > end_ns:
         return
-    if facts.refusals(min(certain_ns, end_ns)) is not None:
-        if not _refused_alone(facts, min(certain_ns, end_ns)):
+    owed_ns = min(certain_ns, end_ns)
+    if facts.refused_writes(owed_ns) is not None:
+        return  # what was refused is tried again later and later, and leaves no Event
+    if facts.refusals(owed_ns) is not None:
+        if not _refused_alone(facts, owed_ns):
             return
         # The sync goes on when a creation is refused: what it has to do besides is owed.
         assume = assume._replace(refusals=True)
@@ -125,9 +128,9 @@ def _pending_in_a_life(
 
 
 def _refused_alone(facts: KeyEvidence, at_ns: int) -> bool:
-    """Whether it is told that creations were refused then, and nothing else may have been."""
+    """Whether Events tell of each time that creations were refused then."""
     reported = facts.reported_refusals(at_ns, at_ns) is not None
-    return reported and facts.refused_writes(at_ns) is None and facts.run_context.events_recorded
+    return reported and facts.run_context.events_recorded
 
 
 def _sync_at(

@@ -31,7 +31,7 @@ from tracekit.versions.job import JobRules
 #: Why an Event of a refusal may be missing that was handed out and not lost.
 EVENTS_SPENT = f"the Job had spent the {SPAM_BURST} Events that it may have at once"
 #: Why no Event tells of a webhook that may have refused writes.
-EVENTS_WAITED = "the Events of that time had not been posted, those of this Job among them"
+EVENTS_WAITED = "the Events of that time had not been posted"
 #: Not found, and conflict: the record shows why a call was answered so.
 _ANSWERED_ALIKE = (404, 409)
 #: A sync writes the status at most so often.
@@ -102,6 +102,7 @@ class KeyEvidence:
         self._refusing: tuple[list[int], list[int]] | None = None
         self._counted: frozenset[str] | None = None
         self._unreported_ns: list[int] | None = None
+        self._statuses_ns: list[int] | None = None
 
     def api(
         self,
@@ -368,12 +369,23 @@ class KeyEvidence:
         reported = self.run_context.refusing.get(self.history.namespace)
         if reported is not None:
             return Assumption("refused-writes", 0, self.run_context.end_ns, reported)
+        last_ns = self._status_after(at_ns)
         for lost in self.run_context.unposted:
+            if lost.behind and lost.from_ns <= last_ns and at_ns <= lost.until_ns:
+                return Assumption("refused-writes", lost.from_ns, lost.until_ns, EVENTS_WAITED)
             within = lost.from_ns <= at_ns <= lost.until_ns
             unreported = within and self._unreported_creation(lost.from_ns, at_ns)
             if unreported and not self.spent(lost.from_ns, at_ns):
                 return Assumption("refused-writes", lost.from_ns, lost.until_ns, EVENTS_WAITED)
         return None
+
+    def _status_after(self, at_ns: int) -> int:
+        """When the next status was written, or the record ended; one refused comes again."""
+        if self._statuses_ns is None:
+            self._statuses_ns = [self.history.writes[i].recv_ns for i in self._status_indexes]
+        position = bisect_right(self._statuses_ns, at_ns)
+        known = position < len(self._statuses_ns)
+        return self._statuses_ns[position] if known else self.run_context.end_ns
 
     def _unreported_creation(self, from_ns: int, until_ns: int) -> bool:
         """Whether a pod was created in that time and no Event tells of it.

@@ -35,6 +35,16 @@ class Outage(NamedTuple):
     until_rv: int = 0
 
 
+class Unposted(NamedTuple):
+    """A time of which Events may be missing: they were handed over, and never posted in sight."""
+
+    from_ns: int
+    until_ns: int
+    why: str
+    #: Whether the last Events that were posted came late: those handed over later had to wait.
+    behind: bool = False
+
+
 class Shown(Protocol):
     """How far the informers of the process had certainly got, as its other syncs show."""
 
@@ -82,7 +92,7 @@ class RunContext(Struct, frozen=True, dict=True):
     refusing: Mapping[str, str] = field(default_factory=dict)
     #: Times of which Events may be missing: their process died, or the record ended, before they
     #: were posted.
-    unposted: tuple[Outage, ...] = ()
+    unposted: tuple[Unposted, ...] = ()
     #: Why the times of rows are not those at which things happened; empty where they are.
     times_unknown: str = ""
     #: Why objects that were there before the record began are not known; empty where it lists them.
