@@ -276,9 +276,9 @@ class EventTimes:
 
     def forget(self, before_ns: int) -> None:
         """Let go of what was received before; of it only the latest Event is remembered."""
-        told = self._posted()
-        old = max((one for one in told if one[0] < before_ns), key=itemgetter(1), default=None)
-        kept = [*([old] if old else []), *(one for one in told if one[0] >= before_ns)]
+        posted = self._posted()
+        old = max((one for one in posted if one[0] < before_ns), key=itemgetter(1), default=None)
+        kept = [*([old] if old else []), *(one for one in posted if one[0] >= before_ns)]
         self._recv_ns = array("q", (at_ns for at_ns, _, _ in kept))
         self._last_ns = array("q", (last_ns for _, last_ns, _ in kept))
         self._listed = array("b", (listed for _, _, listed in kept))
@@ -308,7 +308,7 @@ class EventTimes:
         ):
             first = bisect_left(posted, (begun_ns,))
             until = bisect_left(posted, (at_ns + 1,))
-            own = [told for told in posted[first:until] if told[1] <= latest_ns]
+            own = [event for event in posted[first:until] if event[1] <= latest_ns]
             from_ns = max((last_ns for _, last_ns, _ in own), default=begun_ns)
             late_ns = own[-1][0] - own[-1][1] - fastest_ns if own and not own[-1][2] else 0
             found.append(Unposted(from_ns, at_ns, why, behind=late_ns > NS_PER_S))

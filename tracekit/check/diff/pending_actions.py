@@ -88,11 +88,11 @@ def _pending_in_a_life(
     certain_ns = max([inputs_ns, *timers]) + _wait_ns(search, replay, seen, timed=bool(timers))
     if (lost or life.back) and certain_ns > end_ns:
         return
-    owed_ns = min(certain_ns, end_ns)
-    if facts.refused_writes(owed_ns) is not None:
+    due_ns = min(certain_ns, end_ns)
+    if facts.refused_writes(due_ns) is not None:
         return  # what was refused is tried again later and later, and leaves no Event
-    if facts.refusals(owed_ns) is not None:
-        if not _refused_alone(facts, owed_ns):
+    if facts.refusals(due_ns) is not None:
+        if not _refused_alone(facts, due_ns):
             return
         # The sync goes on when a creation is refused: what it has to do besides is owed.
         assume = assume._replace(refusals=True)
