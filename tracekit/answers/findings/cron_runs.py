@@ -1,4 +1,4 @@
-"""TK312 to TK314: a stale status.active, runs that are replaced before they end, doubled hours."""
+"""TK312, TK313: a stale status.active, runs that are replaced before they end."""
 
 from __future__ import annotations
 
@@ -7,11 +7,8 @@ from itertools import pairwise
 
 from tracekit.answers.harm import Harm
 from tracekit.answers.model import Case, Rule, Severity
-from tracekit.answers.trace_model import CronJob, Facts, Job, Row
+from tracekit.answers.trace_model import CronJob, Facts, Job
 from tracekit.answers.words import clock, counted
-from tracekit.base.cron import Schedule
-from tracekit.base.cron.schedule import SpecSchedule
-from tracekit.base.cron.zones import Zone
 from tracekit.base.durations import span
 from tracekit.base.kube.timestamps import NS_PER_S
 
@@ -19,7 +16,6 @@ from tracekit.base.kube.timestamps import NS_PER_S
 STALE_NS = 60 * NS_PER_S
 #: A Replace deletes a Job and creates the next one within so long.
 REPLACED_NS = 5 * NS_PER_S
-_EVERY_HOUR = (1 << 24) - 1
 
 STALE_ACTIVE = Rule(
     "TK312", "a finished Job in status.active", Severity.ERROR,
@@ -37,15 +33,7 @@ STARVED = Rule(
     "Runs that are meant to be cut off.",
     "Let the schedule's interval be longer than a run, or use concurrencyPolicy Forbid.", rank=14,
 )  # fmt: skip
-TWICE = Rule(
-    "TK314", "a local time that came twice", Severity.WARNING,
-    "Two due times in the record are the same time of the same day in the CronJob's zone, as its "
-    "clock went back in between; not of schedules for every hour.",
-    "A run that is meant to follow the local clock.",
-    "Schedule it outside the hour of the clock change, or set timeZone: Etc/UTC. `tracekit cron "
-    "lint` tells the next changes.", rank=31,
-)  # fmt: skip
-RULES = (STALE_ACTIVE, STARVED, TWICE)
+RULES = (STALE_ACTIVE, STARVED)
 
 
 def stale_active(facts: Facts, cron: CronJob, jobs: Sequence[Job]) -> Case | None:
@@ -100,30 +88,3 @@ def starved(cron: CronJob, jobs: Sequence[Job]) -> Iterator[Case]:
         f"({cron.last.spec.get('schedule')})",
         evidence={"replaced": len(cut), "runs": whole}, harm=Harm(missed_runs=len(cut)),
     )  # fmt: skip
-
-
-def twice(
-    cron: CronJob, ticks: Sequence[Row], reading: tuple[Schedule, Zone] | None
-) -> Iterator[Case]:
-    """Due times that one local time stands for."""
-    if reading is None or not isinstance(reading[0], SpecSchedule):
-        return
-    schedule, zone = reading[0], reading[0].zone or reading[1]
-    if schedule.hours & _EVERY_HOUR == _EVERY_HOUR:
-        return
-    seen: dict[int, int] = {}
-    for tick in ticks:
-        due_s = tick["due_ns"] // NS_PER_S
-        wall_s = due_s + zone.offset_s(due_s)
-        first_s = seen.setdefault(wall_s, due_s)
-        if first_s == due_s:
-            continue
-        local = clock(wall_s * NS_PER_S).removesuffix("Z")
-        yield Case(
-            TWICE, cron.target,
-            f"was due twice at {local} ({zone.name}): the clock went back in between",
-            first_s * NS_PER_S, tick["due_ns"],
-            f"due at {clock(first_s * NS_PER_S)} and {clock(tick['due_ns'])}",
-            evidence={"local": local, "zone": zone.name},
-        )  # fmt: skip
-        return

@@ -13,9 +13,10 @@ from msgspec.structs import replace
 from tracekit.answers.evidence import Evidence
 from tracekit.answers.findings import cron_overlaps, cron_runs, cron_stalls, refused_jobs
 from tracekit.answers.findings.advice import advice_of
+from tracekit.answers.findings.cron_clocks import CLOCK_RULES, clock_changes
 from tracekit.answers.findings.cron_jumps import TOO_MANY_MISSED, missed_many, set_back
 from tracekit.answers.findings.cron_overlaps import over_ns
-from tracekit.answers.findings.cron_runs import STALE_ACTIVE, stale_active, starved, twice
+from tracekit.answers.findings.cron_runs import STALE_ACTIVE, stale_active, starved
 from tracekit.answers.findings.cron_stalls import (
     SUSPENDED,
     hang_advice,
@@ -133,7 +134,7 @@ EVIDENCE_GONE = Rule(
 )  # fmt: skip
 RULES = (
     NO_LEADER, TOO_MANY_MISSED, DEADLINE, FORBID, NOT_STARTED, LATE, NEVER_DUE,
-    READ_DIFFERENTLY, RETROACTIVE, EVIDENCE_GONE, *cron_runs.RULES,
+    READ_DIFFERENTLY, RETROACTIVE, EVIDENCE_GONE, *cron_runs.RULES, *CLOCK_RULES,
     *cron_stalls.RULES, *refused_jobs.RULES, *cron_overlaps.RULES, UNSUCCESSFUL,
 )  # fmt: skip
 
@@ -184,7 +185,7 @@ def _of_one(facts: Facts, cron: CronJob, mine: list[Job], ticks: list[Row]) -> I
     crowd = cron_overlaps.piled_up(facts, cron, mine)
     if crowd is not None:
         yield crowd
-    yield from twice(cron, ticks, reading)
+    yield from clock_changes(facts, cron, ticks, reading)
     yield from (set_back(facts, cron, case) for case in _jumps(facts, cron, mine))
     yield from _starts(facts, cron, mine)
     yield from _differently(facts, cron)
