@@ -322,3 +322,50 @@ def test_explain_tells_of_the_node_of_its_pod(run, tmp_path: Path) -> None:  # n
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     out = " ".join(run("explain", str(file), "work", "--at", at("10:00"))[1].split())
     assert "Events of node oom-1: SystemOOM at 2026-05-04 09:05:00Z" in out
+
+
+TABLE = """NAMESPACE  LAST SEEN  TYPE     REASON                OBJECT          MESSAGE
+app        9m         Warning  BackOff               pod/load-x2x4z  Back-off restarting failed container
+app        5m         Warning  BackoffLimitExceeded  job/load        Job has reached the specified limit
+app        2m         Normal   Preempted             pod/fresh-abc   Preempted by pod 11-22 on node n7
+app        2m         Normal   Scheduled             pod/other-abc   Successfully assigned app/other-abc
+"""
+
+
+def test_a_table_of_events_says_why_a_job_failed(run, tmp_path: Path) -> None:  # noqa: F811
+    file = tmp_path / "events.txt"
+    file.write_text(TABLE)
+    out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
+    assert "TK443 Job app/load: was shown as failed (BackoffLimitExceeded)" in out
+    assert "Event BackOff of pod load-x2x4z: Back-off restarting failed container, at about" in out
+    assert "kubectl logs -n app load-x2x4z --previous" in out
+    assert "TK445 Pod app/fresh-abc: was ended by others, as an Event tells (Preempted)" in out
+    assert "TK445 Pod app/load-x2x4z" not in out
+    assert "other-abc" not in out
+
+
+DESCRIBED = """Name:         drv-1
+Namespace:    spark
+Node:         n1/10.0.0.1
+Status:       Failed
+Reason:       Evicted
+Message:      The node was low on resource: memory. Container driver was using 3Gi, request is 1Gi
+IP:           10.0.0.3
+Containers:
+  driver:
+    Image:          i:1
+    State:          Terminated
+      Reason:       Error
+      Exit Code:    137
+    Ready:          False
+    Restart Count:  0
+"""
+
+
+def test_an_evicted_pod_is_no_error_of_its_container(run, tmp_path: Path) -> None:  # noqa: F811
+    file = tmp_path / "pod.txt"
+    file.write_text(DESCRIBED)
+    out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
+    assert "TK444 Pod spark/drv-1: was shown as Evicted" in out
+    assert "resources.requests" in out
+    assert "kubectl logs" not in out

@@ -19,6 +19,7 @@ from tracekit.answers.refusals import refusal_advice
 from tracekit.answers.remedies import of_pod_event
 from tracekit.answers.trace_model import REFUSED_CREATION, Facts, State
 from tracekit.answers.words import clock, counted, in_kubectl, named, shortened
+from tracekit.base.kube.printed.model import ShownEvent
 
 BESIDE = (
     "Print what has states: `kubectl get cronjobs,jobs,pods,events -A -o yaml`, and diagnose that."
@@ -118,13 +119,13 @@ def _failed(
     nodes: set[str],
 ) -> Case:  # fmt: skip
     """A Job that failed, with what its pods' Events tell of why; these are told by that."""
-    mine = [key for key in pods if key[1] == job.namespace and _is_of(job.name, key[2])]
+    mine = [key for key in pods if key[1] == job.namespace and is_pod_of(job.name, key[2])]
     about = [event for key in mine for event in pods.pop(key)]
     last = max(fatal, key=lambda event: event.last_ns)
     reason, message = last.row["reason"], str(last.row["message"] or "")
-    cause = _lost(about) or most_telling(about) or most_telling(others)
+    cause = reason_of(about) or most_telling(others)
     detail, todo = f"{clock(last.last_ns)}: {message}", None
-    if cause is not None and not is_harmless(cause):
+    if cause is not None:
         kind, name = cause.row["involved_kind"], cause.row["involved_name"]
         said = quoted(cause) if kind == "Pod" else f"{cause.row['reason']}: {cause.row['message']}"
         detail += f"; {said}"
@@ -194,11 +195,32 @@ def _often(events: Sequence[State]) -> str:
     return f"{counted(times, 'time')}, last at {clock(max(_times(events)))}"
 
 
-def _is_of(job: str, pod: str) -> bool:
+def is_pod_of(job: str, pod: str) -> bool:
     """Whether a pod has a name like a Job's: NAME-SUFFIX, of an Indexed one NAME-INDEX-SUFFIX."""
     base = pod.rpartition("-")[0]
     name, _, index = base.rpartition("-")
     return base == job or (name == job and index.isdigit())
+
+
+def reason_of(events: Sequence[State]) -> State | None:
+    """What became of the pods of a Job that failed: that others ended one, else what tells most."""
+    found = _lost(events) or most_telling(events)
+    return None if found is None or is_harmless(found) else found
+
+
+def is_lost(target: Target, reason: str, message: str) -> bool:
+    """Whether an Event says that others end a pod."""
+    return target.kind == "Pod" and is_eviction({"reason": reason, "message": message})
+
+
+def as_state(event: ShownEvent, at_ns: int) -> State:
+    """An Event that was printed, as one of a list is; its time is as old as it was shown to be."""
+    row = {
+        "involved_kind": event.kind, "involved_name": event.name, "namespace": event.namespace,
+        "event_type": event.type, "reason": event.reason, "message": event.message,
+        "count": event.count, "first_ns": None, "last_ns": None,
+    }  # fmt: skip
+    return State(row, at_ns)
 
 
 def _lost(events: Sequence[State]) -> State | None:
@@ -226,7 +248,7 @@ def advice_for(target: Target, reason: str, message: str) -> str | None:
         return refusal_advice(message)
     if target.kind != "Pod":
         return None
-    if is_eviction({"reason": reason, "message": message}):
+    if is_lost(target, reason, message):
         return _PREEMPTED if reason.startswith("Preempt") else _LOST
     logs = logs_of(target.namespace, target.name, " --previous")
     return of_pod_event(reason, message) or logs

@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from tracekit.answers.endings import LOST_CONTAINER
 from tracekit.answers.findings.cron_stalls import of_warning
 from tracekit.answers.findings.events_alone import (
@@ -15,13 +17,17 @@ from tracekit.answers.findings.events_alone import (
     FAILS,
     WARNED,
     advice_for,
+    as_state,
     by_events_alone,
+    is_lost,
+    is_pod_of,
     logs_of,
+    reason_of,
 )
 from tracekit.answers.findings.pulls import PULLS
 from tracekit.answers.findings.shown_crons import LONG_AGO, held_up, long_ago
 from tracekit.answers.findings.shown_jobs import ENDING, ENDINGS
-from tracekit.answers.findings.unplaced import SET_UP_NS
+from tracekit.answers.findings.unplaced import SET_UP_NS, quoted
 from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.parts import RuleGroup
 from tracekit.answers.remedies import (
@@ -32,7 +38,7 @@ from tracekit.answers.remedies import (
     of_pull,
     of_scheduler,
 )
-from tracekit.answers.trace_model import Facts, Seen
+from tracekit.answers.trace_model import Facts, Seen, State
 from tracekit.answers.waits import CONFIGURATION
 from tracekit.answers.words import clock, counted, shortened
 from tracekit.base.escaping import for_shell
@@ -89,6 +95,8 @@ class _Object(NamedTuple):
     target: Target
     looks: list[Seen]
     events: list[ShownEvent]
+    #: The same Events, as those of a list are.
+    states: list[State]
 
     @property
     def last(self) -> Shown | None:
@@ -113,9 +121,13 @@ def _of_texts(facts: Facts) -> Iterator[Case]:
     if not facts.shown:
         return
     objects = _objects(facts.shown)
-    for one in objects:
+    said: set[Target] = set()  # pods of which no more is there than a Job's failure says already
+    for one in sorted(objects, key=lambda one: one.target.kind != "Job"):
         found = list(_cases(facts, one))
-        yield from found or _warnings(facts, one)
+        if found and found[0].rule is FAILED:
+            found[0] = _with_pods(found[0], objects, said)
+        if one.target not in said:
+            yield from found or _warnings(facts, one)
     looks = sum(isinstance(seen.shown, Shown) for seen in facts.shown)
     yield Case(
         TEXT,
@@ -129,14 +141,36 @@ def _of_texts(facts: Facts) -> Iterator[Case]:
     )
 
 
+def _with_pods(failed: Case, objects: Sequence[_Object], said: set[Target]) -> Case:
+    """A Job's failure with what Events tell of pods of it that were not shown themselves."""
+    job = failed.target
+    mine = [
+        one for one in objects
+        if one.target.kind == "Pod" and one.target.namespace == job.namespace and not one.looks
+        and is_pod_of(job.name, one.target.name)
+    ]  # fmt: skip
+    cause = reason_of([state for one in mine for state in one.states])
+    if cause is None:
+        return failed
+    said.update(one.target for one in mine)
+    row = cause.row
+    pod = Target("Pod", job.namespace, str(row["involved_name"]))
+    return replace(
+        failed,
+        detail=f"{failed.detail}; {quoted(cause)}, at about {clock(cause.last_ns)}",
+        todo=advice_for(pod, str(row["reason"]), str(row["message"])) or failed.todo,
+    )
+
+
 def _objects(shown: Sequence[Seen]) -> list[_Object]:
     found: dict[tuple[str, str, str], _Object] = {}
     for seen in shown:
         item = seen.shown
         key = (item.kind, item.namespace or "", item.name)
-        one = found.setdefault(key, _Object(Target(*key), [], []))
+        one = found.setdefault(key, _Object(Target(*key), [], [], []))
         if isinstance(item, ShownEvent):
             one.events.append(item)
+            one.states.append(as_state(item, seen.at_ns))
         else:
             if one.last is not None and _is_another(one.last, item):
                 one.looks.clear()
@@ -231,6 +265,8 @@ def _fails(event: ShownEvent) -> bool:
 
 def _pod(facts: Facts, one: _Object, last: Shown) -> Iterator[Case]:
     found = next(filter(None, map(_container_trouble, last.containers or ())), None)
+    if last.reason in _NODES:
+        found = None  # its containers ended by that
     reason, where = found or (_pod_trouble(last), "")
     said = [e for e in one.events if e.type == "Warning"]
     message = last.message or (said[-1].message if said else "")
@@ -351,7 +387,7 @@ def _is_trouble(status: str) -> bool:
 def _warnings(facts: Facts, one: _Object) -> Iterator[Case]:
     by_reason: defaultdict[str, list[ShownEvent]] = defaultdict(list)
     for event in one.events:
-        if event.type == "Warning":
+        if event.type == "Warning" or is_lost(one.target, event.reason, event.message):
             by_reason[event.reason].append(event)
     for reason, events in by_reason.items():
         last = events[-1]
@@ -359,7 +395,10 @@ def _warnings(facts: Facts, one: _Object) -> Iterator[Case]:
         age = f", {last.age} before" if last.age else ""
         detail = f"{shortened(last.message)}{times}{_when(one)}{age}"
         todo = advice_for(one.target, reason, last.message)
-        yield _case(facts, one, WARNED, f"was shown with the warning {reason}", detail, todo)
+        claim = f"was shown with the warning {reason}"
+        if last.type != "Warning":
+            claim = f"was ended by others, as an Event tells ({reason})"
+        yield _case(facts, one, WARNED, claim, detail, todo)
 
 
 def _cells(last: Shown | None) -> str:
