@@ -20,7 +20,7 @@ from tests.attack import forge
 from tests.attack.answers import run
 from tests.support.traces import TRACES, import_log
 from tracekit.base.errors import TracekitError
-from tracekit.trace.format.seal import seal_file
+from tracekit.trace.format.seal import chunk_start, seal_file
 from tracekit.trace.format.segments import FORMAT_KEY, live_segments
 from tracekit.trace.reading.files import SegmentFile
 from tracekit.trace.reading.footer_statements import with_ones
@@ -180,3 +180,26 @@ def test_a_footer_that_one_reader_takes_is_damage_to_both(tmp_path: Path, case: 
     assert (code, out.split()) == (2, ["n", "0"]), said
     assert "is damaged" in said
     assert "fault of tracekit" not in said
+
+
+@pytest.mark.parametrize(
+    "path", ["managers.list.element.manager", "annotations", "conditions.list.element.status"]
+)
+def test_pages_that_cannot_be_decoded_are_damage(honest: Path, tmp_path: Path, path: str) -> None:
+    """Their checksums fit, as who wrote them sealed them: it was a fault of tracekit's own."""
+
+    def change(content: bytearray, metadata: pq.FileMetaData) -> None:
+        group = metadata.row_group(0)
+        chunks = [group.column(number) for number in range(group.num_columns)]
+        (chunk,) = (chunk for chunk in chunks if chunk.path_in_schema == path)
+        end = chunk_start(chunk) + chunk.total_compressed_size
+        start = content.index(b"\x28\xb5\x2f\xfd", chunk_start(chunk), end)  # a frame of zstd
+        content[start : start + 4] = b"\xff" * 4
+
+    trace = changed(honest, tmp_path / "trace", change)
+    for words in (("diagnose",), ("timeline",), ("who",), ("jobs",)):
+        code, _, said = run(words[0], str(trace), *words[1:])
+        assert "fault of tracekit" not in said, (words, said)
+        assert code == (2 if "is damaged" in said else 0), (words, said)
+    code, _, said = run("diagnose", str(trace))
+    assert (code, "damaged" in said) == (2, True), said

@@ -226,9 +226,8 @@ class Session:
     def each_row(self, query: str, **values: Any) -> Iterator[dict[str, Any]]:
         """The same, some of them in memory at a time."""
         self._make_parts(query, is_own=True)
-        cursor = self.connection.cursor()
-        self._register_kept(cursor)
-        cursor.execute(query, values)
+        self._register_kept(cursor := self.connection.cursor())
+        self._around_damage(lambda: cursor.execute(query, values))
         names = [column[0] for column in cursor.description or ()]
         while found := cursor.fetchmany(_AT_A_TIME):
             for row in found:
@@ -238,7 +237,8 @@ class Session:
         """The rows of one of our own queries in columns, which nothing makes Python's."""
         self._make_parts(query, is_own=True)
         self._register_kept(cursor := self.connection.cursor())
-        return cursor.sql(query, params=values or None).to_arrow_table()
+        bound = values or None
+        return self._around_damage(lambda: cursor.sql(query, params=bound).to_arrow_table())
 
     def tuples(self, query: str, **values: Any) -> Iterator[tuple[Any, ...]]:
         """The rows of one of our own queries, their values in its order: where rows are many.
@@ -257,7 +257,7 @@ class Session:
         for _ in range(3):
             try:
                 return work()
-            except duckdb.Error:  # also of a footer that Arrow reads, and DuckDB does not
+            except duckdb.Error:  # also of what Arrow reads, and DuckDB does not
                 if not self._repair():
                     raise
         return work()

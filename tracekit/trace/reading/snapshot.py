@@ -20,6 +20,7 @@ from tracekit.base.errors import TraceFormatError
 from tracekit.trace.format.header import read_header
 from tracekit.trace.format.manifest import Manifest, read_manifest
 from tracekit.trace.format.model import CLOCK_OFFSET, LOG_DIR, TraceHeader
+from tracekit.trace.format.schema import NAMES
 from tracekit.trace.format.seal import DamageError
 from tracekit.trace.format.segments import Segment, all_segments, missing_ranges, split_covered
 from tracekit.trace.reading.files import SegmentFile, Vouched, damaged_segment
@@ -82,6 +83,15 @@ class Snapshot:
         self._bring()
         for file, error in self._damaged_files(decode=decode):
             self.drop(file, error)
+
+    def decode(self) -> None:
+        """Decode all files; those that cannot be become losses. Who writes a file can seal it."""
+        for file in tuple(self.files):
+            try:
+                for group in range(file.row_groups):
+                    file.read(group, NAMES)
+            except DamageError as error:
+                self.drop(file, error)
 
     def is_as_sealed(self) -> bool:
         """Whether all bytes fit their checksums, as far as there are any; changes nothing."""
