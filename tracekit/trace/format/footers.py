@@ -1,8 +1,8 @@
 """What a Parquet footer says of column chunks, before Arrow believes it.
 
 Asked for a chunk that it cannot make out, or for a least and a greatest value that are shorter than
-a number is, Arrow throws through Python, and the process is aborted. Whoever writes a trace writes
-its footers, so each is asked about first what only then can be asked.
+a number is, Arrow throws through Python, and the process is aborted; longer ones DuckDB refuses.
+Whoever writes a trace writes its footers, so each is looked at before it is asked.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _WIDTHS = {"INT64": 8, "DOUBLE": 8, "INT32": 4, "FLOAT": 4, "BOOLEAN": 1, "INT96
 
 def check_chunks(metadata: pq.FileMetaData, footer: bytes, size: int) -> None:
     """`DamageError` if Arrow could not be asked for each column chunk of a file of that size."""
-    shortest = _shortest_values(footer)
-    if len(shortest) != metadata.num_row_groups * metadata.num_columns:
+    lengths = _lengths(footer)
+    if len(lengths) != metadata.num_row_groups * metadata.num_columns:
         raise DamageError("its footer describes columns that cannot be")
     for group in range(metadata.num_row_groups):
         _open(metadata, group, size)
@@ -32,12 +32,12 @@ def check_chunks(metadata: pq.FileMetaData, footer: bytes, size: int) -> None:
         first = group * metadata.num_columns
         for number in range(metadata.num_columns):
             chunk, column = row_group.column(number), schema.column(number)
-            length = shortest[first + number]
-            width = _WIDTHS.get(column.physical_type, column.length or 0)
+            width = _WIDTHS.get(column.physical_type, column.length)
+            is_odd = bool(width and lengths[first + number] - {width})
             counted = chunk.num_values == row_group.num_rows
             if column.max_repetition_level > 0:  # lists, of any number of values
                 counted = chunk.num_values >= 0
-            if chunk.physical_type != column.physical_type or not counted or length < width:
+            if chunk.physical_type != column.physical_type or not counted or is_odd:
                 raise DamageError(f"its footer describes a column {column.path} that cannot be")
 
 
@@ -91,15 +91,13 @@ _CHUNK, _STATISTICS = 2, 4
 _VALUES = (1, 2, 5, 6)
 #: No footer has structs within structs within … of that many.
 _DEPTH_MAX = 16
-#: Longer than any number: there is no value.
-_NONE = 1 << 32
 _BOOLEANS, _BYTE, _INTEGERS, _DOUBLE, _BINARY = (1, 2), 3, (4, 5, 6), 7, 8
 _LISTS, _STRUCT, _LONG_LIST = (9, 10), 12, 15
 
 
-def _shortest_values(footer: bytes) -> list[int]:
-    """Of each column chunk how long the shortest of its least and greatest values is."""
-    found: list[int] = []
+def _lengths(footer: bytes) -> list[set[int]]:
+    """Of each column chunk how long its least and greatest values are."""
+    found: list[set[int]] = []
     try:
         _walk(footer, 0, 0, found)
     except IndexError:
@@ -107,11 +105,11 @@ def _shortest_values(footer: bytes) -> list[int]:
     return found
 
 
-def _walk(data: bytes, at: int, level: int, found: list[int]) -> int:
+def _walk(data: bytes, at: int, level: int, found: list[set[int]]) -> int:
     """Go through a struct on the way to the statistics; where what follows begins."""
     number = 0
     if level == _CHUNK:
-        found.append(_NONE)
+        found.append(set())
     while True:
         head = data[at]
         kind = head & 15
@@ -125,7 +123,7 @@ def _walk(data: bytes, at: int, level: int, found: list[int]) -> int:
             number = value >> 1 ^ -(value & 1)
         if level == _STATISTICS:
             if kind == _BINARY and number in _VALUES:
-                found[-1] = min(found[-1], _varint(data, at)[0])
+                found[-1].add(_varint(data, at)[0])
         elif number == _WAY[level] and kind == _STRUCT:
             at = _walk(data, at, level + 1, found)
             continue
