@@ -227,6 +227,31 @@ ASKED = {
          pod("Succeeded", container("main", ended(0, "Completed")), meta=of_index(0))),
         ("TK410", "index 1: 1 pod, exit code 42, not tried again by a FailIndex rule",
          "backoffLimitPerIndex 3"), ()),
+    "volcano, a gang that does not fit": Asked(
+        (job(), unschedulable("3/3 tasks in gang unschedulable: pod group is not ready, 3 Pending, 3 "
+                              "minAvailable; Pending: 3 Unschedulable")),
+        ("TK411", "Its scheduler places all pods of a group or none"), ("Uncordon",)),
+    "autoscaler, a group that is as large as it may be": Asked(
+        (job(), unschedulable("0/3 nodes are available: 3 Insufficient memory."),
+         of("Pod", "work-a", "NotTriggerScaleUp", "pod didn't trigger scale-up: 1 max node group size "
+            "reached", "09:02", type="Normal")),
+        ("TK411", "Raise the node group's maximum size. Or: ask for less"), ()),
+    "gke, no machine of that kind": Asked(
+        (job(), unschedulable("0/3 nodes are available: 3 Insufficient nvidia.com/gpu."),
+         of("Pod", "work-a", "FailedScaleUp", "Node scale up in zones a associated with this pod "
+            "failed: GCE out of resources.", "09:02")),
+        ("TK411", "The provider gives no such machine now"), ()),
+    "test-infra#13039, a name that is in use": Asked(
+        (job(), pod("Pending", container("main", waiting("ContainerCreating"))),
+         of("Pod", "work-a", "FailedCreatePodSandBox", 'Conflict. The container name "/k8s_POD_x" is '
+            "already in use by container", "09:02")),
+        ("TK428", "Look at the node's container runtime"), ("Repair what",)),
+    "what hindered an unseen pod at first": Asked(
+        (failed("DeadlineExceeded"),
+         of("Pod", "work-x2x4z", "FailedScheduling", "0/3 nodes are available: 3 Insufficient cpu.",
+            "09:01"),
+         of("Pod", "work-x2x4z", "Started", "Started container main", "09:03", type="Normal")),
+        ("TK408",), ("Insufficient cpu",)),
 }  # fmt: skip
 
 
@@ -281,6 +306,18 @@ EVENTS: dict[str, tuple[tuple[Object, ...], tuple[str, ...], tuple[str, ...]]] =
     "logs that Fargate does not ship": (
         (of("Pod", "load-x2x4z", "LoggingDisabled", "Disabled logging because aws-logging configmap "
             "was not found", "09:03"),), ("INFO TK445 Pod",), ("WARNING",)),
+    "kubernetes#106540, a pod that began late": (
+        (of("Pod", "load-x2x4z", "FailedCreatePodSandBox", "context deadline exceeded", "09:01"),
+         of("Pod", "load-x2x4z", "Started", "Started container main", "09:08", type="Normal")),
+        ("INFO TK445 Pod", "it began after that"), ("WARNING",)),
+    "kubernetes#36311, too many missed starts": (
+        (of("CronJob", "tick", "FailedNeedsStart", "too many missed start time (> 100)", "09:01"),),
+        ("WARNING TK445 CronJob app/tick", "Set startingDeadlineSeconds"), ("Print what",)),
+    "a run that waits for the one before": (
+        (of("CronJob", "tick", "JobAlreadyActive", "Not starting job because prior execution is "
+            "running", "09:01", type="Normal"),),
+        ("INFO TK445 CronJob app/tick: did not start, as the run before had not ended",
+         "See why that run has not ended"), ()),
 }  # fmt: skip
 
 
@@ -369,3 +406,21 @@ def test_an_evicted_pod_is_no_error_of_its_container(run, tmp_path: Path) -> Non
     assert "TK444 Pod spark/drv-1: was shown as Evicted" in out
     assert "resources.requests" in out
     assert "kubectl logs" not in out
+
+
+def test_who_scaled_a_node_down_is_told_of_a_pod_of_a_workflow(run, tmp_path: Path) -> None:  # noqa: F811
+    """argo-workflows#5321."""
+    going = {"deletionTimestamp": at("09:05"), "deletionGracePeriodSeconds": 30}
+    found = [
+        ("ADDED", alone("Running", container("main", RUNNING), owner="Workflow")),
+        ("ADDED", of("Pod", "work-a", "ScaleDown", "deleting pod for node scale down", "09:04",
+                     type="Normal")),
+        ("MODIFIED", alone("Running", container("main", RUNNING), owner="Workflow", meta=going)),
+        ("DELETED", alone("Running", container("main", RUNNING), owner="Workflow", meta=going)),
+    ]  # fmt: skip
+    for number, (_, state) in enumerate(found):
+        state["metadata"]["resourceVersion"] = str(200 + number)
+    file = tmp_path / "watch.json"
+    file.write_text("".join(json.dumps({"type": kind, "object": o}) + "\n" for kind, o in found))
+    out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
+    assert "WARNING TK451 Pod app/work-a: was deleted while it ran: a disruption (ScaleDown)" in out

@@ -11,6 +11,8 @@ _Row = Mapping[str, Any]
 #: Kueue's Events: of a Job that it stopped, and of its Workload `job-NAME-HASH` (Kueue's
 #: pkg/controller/jobframework/reconciler.go and pkg/scheduler).
 QUEUE_STOPPED, QUEUE_WAITS = "Stopped", ("Pending", "Preempted")
+#: The CronJob controller's Event, of type Normal, of a run that waits for the one before.
+ALREADY_ACTIVE: Final = "JobAlreadyActive"
 #: In the API server's answers to who creates a Job.
 _JOB_REFUSED: Final = re.compile(r'(?:Job|jobs)\.batch "[^"]*" is (?:invalid|forbidden)')
 

@@ -15,6 +15,9 @@ _SCHEDULER: Final[_Table] = (
       "binding volumes: "),
      ("Find out why the claim is not bound: kubectl describe pvc (its StorageClass, its "
      "provisioner, a volume in another zone).")),
+    (("tasks in gang", "pod group is not ready", "sibling pods"),
+     ("Its scheduler places all pods of a group or none: make room for all of them (minAvailable, "
+      "minMember), or let fewer do; kubectl describe podgroup says more.")),
     (("ReadWriteOncePod",),
      ("Another pod holds the claim, whose access mode lets one pod use it: end that pod, or use "
      "ReadWriteOnce or ReadWriteMany.")),
@@ -60,7 +63,7 @@ _NODES: Final[_Table] = (
      "free a node where its volume is: it is bound to a zone or node"),
     (("enough free storage",), "free storage of the claim's class on the nodes, or ask for less"),
     (("exceed max volume count",), "free volumes on the nodes, or add a node"),
-    (("unschedulable", "were unschedulable"), "uncordon a node (kubectl uncordon)"),
+    (("were unschedulable",), "uncordon a node (kubectl uncordon)"),
     (("free ports",), "free the hostPort"),
     (("Too many pods", "Insufficient pods"), "free or add a node: its pods' number is the limit"),
 )  # fmt: skip
@@ -161,7 +164,7 @@ _KUBELET: Final[_Table] = (
      "Correct the container's command: the image has no such file."),
     (("permission denied",), "Let the container's user execute or read what the message names."),
     (("context deadline exceeded", "failed to reserve container name",
-      "failed to reserve sandbox name", "DeadlineExceeded"),
+      "failed to reserve sandbox name", "is already in use by container", "DeadlineExceeded"),
      "Look at the node's container runtime and disk: it does not answer in time."),
     (("timed out waiting for the condition", "failed to attach", "AttachVolume"),
      "Look at the volume: kubectl describe pv, volumeattachments, and its driver's log."),

@@ -11,7 +11,7 @@ import orjson
 import pyarrow as pa
 
 from tracekit.answers.admission import Admission, admission_of
-from tracekit.answers.event_index import QUEUE_STOPPED, QUEUE_WAITS
+from tracekit.answers.event_index import ALREADY_ACTIVE, QUEUE_STOPPED, QUEUE_WAITS
 from tracekit.answers.facts import facts_of
 from tracekit.answers.holders import MAKERS
 from tracekit.answers.judgements import Judgements, Listed
@@ -283,6 +283,7 @@ ASKED_EVENTS: tuple[Mapping[str, Sequence[str]], ...] = (
     {"reason": (REFUSED_CREATION, FOREIGN_OWNER)},
     {"involved_kind": ("Job", "CronJob", "PersistentVolumeClaim"), "event_type": ("Warning",)},
     {"involved_kind": ("Job",), "reason": (QUEUE_STOPPED,)},
+    {"involved_kind": ("CronJob",), "reason": (ALREADY_ACTIVE,)},
     {"involved_kind": ("Workload",), "reason": QUEUE_WAITS},
     {"involved_kind": MAKERS, "event_type": ("Warning",)},
 )

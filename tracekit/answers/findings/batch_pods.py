@@ -21,6 +21,7 @@ from tracekit.answers.endings import (
     memory_limit,
     when_over,
 )
+from tracekit.answers.findings.evictors import is_eviction
 from tracekit.answers.findings.nodes import also, signs_of_killed, signs_of_pods
 from tracekit.answers.findings.ownerless import held_since, is_of_job, labelled_job
 from tracekit.answers.findings.pulls import pull_of, unpulled_pod
@@ -129,8 +130,7 @@ def _deleted(facts: Facts, pod: Pod) -> _Reported | None:
     if going is None or pod.end is not None or not pod.ran_at_all or pod.last.row["synthesized"]:
         return None
     reason = pod.disruption or next(
-        (str(e.row["reason"]) for e in facts.events_of_pod(pod) if e.row["reason"] in DISRUPTERS),
-        None,
+        (str(e.row["reason"]) for e in facts.events_of_pod(pod) if is_eviction(e.row)), None
     )
     by, severity = ", and the record does not tell by whom", Severity.INFO
     if going.row["actor"] is not None:

@@ -9,6 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from tracekit.answers.event_index import ALREADY_ACTIVE
+from tracekit.answers.findings.cron_stalls import of_warning
 from tracekit.answers.findings.evictors import is_eviction
 from tracekit.answers.findings.nodes import NodeSigns, also, assigned_to, signs_of_node, troubled
 from tracekit.answers.findings.telling import is_harmless, most_telling
@@ -58,6 +60,11 @@ _LOST: Final = (
     "A Job makes another pod, as far as its backoffLimit goes; who makes pods without a Job has to "
     "try again. See who ended it, and why: kubectl describe node, the autoscaler's log."
 )
+_BEFORE: Final = f"did not start, as the run before had not ended (Forbid; Event {ALREADY_ACTIVE})"
+_RUNS_ON: Final = (
+    "See why that run has not ended: kubectl get jobs,pods; an activeDeadlineSeconds in the "
+    "jobTemplate ends one that hangs."
+)
 _PREEMPTED: Final = (
     "Pods of a higher priority took its place: a priorityClassName of a higher value keeps it "
     "there. A Job makes another pod, as far as its backoffLimit goes; who makes pods without a Job "
@@ -96,7 +103,7 @@ def _of_one(
     """What is told of a Job, or of who makes Jobs or pods: by reason, a failure with its cause."""
     by_reason: defaultdict[str, list[State]] = defaultdict(list)
     for event in events:
-        if event.row["event_type"] == "Warning":
+        if event.row["event_type"] == "Warning" or event.row["reason"] == ALREADY_ACTIVE:
             by_reason[event.row["reason"] or ""].append(event)
     fatal = [r for r in by_reason if r in FAILS] if target.kind == "Job" else []
     if fatal:
@@ -106,9 +113,11 @@ def _of_one(
     for reason, said in by_reason.items():
         last = max(said, key=lambda event: event.last_ns)
         message = str(last.row["message"] or "")
+        active = reason == ALREADY_ACTIVE
         yield _case(
-            target, _times(said), f"was told of with the warning {reason}",
+            target, _times(said), _BEFORE if active else f"was told of with the warning {reason}",
             f"{shortened(message)}; {_often(said)}; the record has no {target.kind}s",
+            Severity.INFO if active else None,
             todo=advice_for(target, reason, message),
             evidence={"reason": reason, "message": message},
         )  # fmt: skip
@@ -148,9 +157,11 @@ def _of_pod(
 ) -> Iterator[Case]:
     """What is told of a pod: that others ended it, else the warning that tells most."""
     lost, telling = _lost(events), most_telling(events)
-    event = lost or telling
+    warnings = [event for event in events if event.row["event_type"] == "Warning"]
+    event = lost or telling or max(warnings, key=lambda e: e.last_ns, default=None)
     if event is None:
         return
+    over = lost is None and telling is None
     reason, message = str(event.row["reason"] or ""), str(event.row["message"] or "")
     same = [e for e in events if e.row["reason"] == reason]
     others = dict.fromkeys(
@@ -158,6 +169,8 @@ def _of_pod(
         if e.row["event_type"] == "Warning" and e.row["reason"] != reason and not is_harmless(e)
     )  # fmt: skip
     beside = f"; also {named([*others], 4)}" if others else ""
+    if over and not is_harmless(event):
+        beside += "; it began after that"
     signs = _of_nodes(facts, events, event.last_ns, nodes) if lost is not None else None
     claim = f"was told of with the warning {reason}"
     if lost is not None:
@@ -165,7 +178,7 @@ def _of_pod(
     yield _case(
         target, _times(same), claim,
         f"{shortened(message)}; {_often(same)}{beside}{also(signs)}; the record has no Pods",
-        Severity.INFO if is_harmless(event) else None,
+        Severity.INFO if over else None,
         advice_for(target, reason, message) if signs is None else signs.todo,
         {"reason": reason, "message": message},
     )  # fmt: skip
@@ -204,8 +217,7 @@ def is_pod_of(job: str, pod: str) -> bool:
 
 def reason_of(events: Sequence[State]) -> State | None:
     """What became of the pods of a Job that failed: that others ended one, else what tells most."""
-    found = _lost(events) or most_telling(events)
-    return None if found is None or is_harmless(found) else found
+    return _lost(events) or most_telling(events)
 
 
 def is_lost(target: Target, reason: str, message: str) -> bool:
@@ -246,6 +258,10 @@ def advice_for(target: Target, reason: str, message: str) -> str | None:
     """What to do about an Event, by its words."""
     if reason == REFUSED_CREATION or _FORBIDDEN in message:
         return refusal_advice(message)
+    if reason == ALREADY_ACTIVE:
+        return _RUNS_ON
+    if target.kind == "CronJob":
+        return of_warning(reason, message)[2]
     if target.kind != "Pod":
         return None
     if is_lost(target, reason, message):

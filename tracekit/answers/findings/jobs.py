@@ -45,6 +45,7 @@ from tracekit.answers.findings.unplaced import (
     autoscaler,
     claims,
     of_its_scheduler,
+    with_autoscaler,
 )
 from tracekit.answers.findings.vanished import VANISHED, vanished
 from tracekit.answers.harm import HOLDS
@@ -307,7 +308,7 @@ def _unplaced(facts: Facts, job: Job, live: list[Pod]) -> Iterator[Case]:
         f"(as of {clock(as_of_ns)}): {message}{autoscaler(facts, pod)}",
         job.cronjob,
         evidence={"pods": [p.name for p, _, _ in found], "message": message},
-        todo=of_scheduler(message),
+        todo=with_autoscaler(autoscaler(facts, pod), of_scheduler(message)),
     )
 
 
@@ -328,8 +329,9 @@ def _not_begun(facts: Facts, job: Job, spells: Spells) -> Case:
         f"{in_kubectl(job.namespace, pod.name)}"
     )
     if "no node takes" in why and not _is_gated(pod):
-        todo = of_scheduler(detail)
-        detail += autoscaler(facts, pod) + claims(facts, job, pod)
+        scaler = autoscaler(facts, pod)
+        todo = with_autoscaler(scaler, of_scheduler(detail))
+        detail += scaler + claims(facts, job, pod)
     elif scheduler is not None:
         why = f"no scheduler has looked at its pods (schedulerName {scheduler})"
         detail = f"{detail}: no condition PodScheduled, and no Event of a scheduler"

@@ -16,11 +16,13 @@ _VAGUE: Final = (
     "timed out waiting for the condition", "context deadline exceeded", "Error: ImagePullBackOff",
     "Error: ErrImagePull", "Back-off ",
 )  # fmt: skip
+#: What weighs so much tells of nothing that lasted.
+_OVER: Final = 2
 _RUNS: Final = ("Started", "Unhealthy")
 
 
 def most_telling(events: Iterable[State]) -> State | None:
-    """The Warning that tells most: why rather than that, and what was not over; else the last.
+    """The Warning that tells most, why rather than that; None where all was over, or harmless.
 
     Args:
         events: About pods, those of type Normal, too: they tell what was over.
@@ -34,6 +36,7 @@ def most_telling(events: Iterable[State]) -> State | None:
         for event in beside
         if event.row["event_type"] == "Warning"
     ]
+    warnings = [entry for entry in warnings if entry[0] < _OVER]
     return min(warnings, key=lambda entry: entry[:3], default=(0, 0, 0, None))[3]
 
 
@@ -51,9 +54,9 @@ def _weight(event: State, beside: Sequence[State]) -> int:
     """The least of what tells most."""
     message = str(event.row["message"] or "")
     if is_harmless(event):
-        return 3
+        return _OVER
     if event.row["reason"] in NOT_BEGUN and any(_is_after(other, event) for other in beside):
-        return 2
+        return _OVER
     return int(any(words in message for words in _VAGUE))
 
 

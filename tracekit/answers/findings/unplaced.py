@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from tracekit.answers.endings import pod_spec
 from tracekit.answers.remedies import NOT_BEGUN, of_pod_event
 from tracekit.answers.trace_model import Facts, Job, Pod, State
@@ -66,6 +68,26 @@ def quoted(event: State) -> str:
     often = f" ({counted(times, 'time')})" if times > 1 else ""
     message = shortened(str(row["message"] or ""))
     return f"Event {row['reason']} of pod {row['involved_name']}{often}: {message}"
+
+
+#: By words of autoscalers. Upstream: cluster-autoscaler/core/scaleup (skipped reasons), and its
+#: cloud providers' errors.
+_AUTOSCALERS: Final = (
+    (("max node group size reached",), "Raise the node group's maximum size."),
+    (("max cluster cpu", "max cluster memory", "max limit reached", "exceeds limit"),
+     "Raise what the autoscaler may use in all (its limits, a NodePool's)."),
+    (("out of resources", "InsufficientInstanceCapacity", "AllocationFailed", "OutOfCapacity",
+      "no capacity", "QUOTA_EXCEEDED", "QuotaExceeded"),
+     ("The provider gives no such machine now: wait, let other zones or machine types be used, or "
+      "raise the account's quota.")),
+)  # fmt: skip
+
+
+def with_autoscaler(said: str, todo: str) -> str:
+    """What to do about a pod that no node takes, of which an autoscaler says that."""
+    found = (first for words, first in _AUTOSCALERS if any(word in said for word in words))
+    first = next(found, None)
+    return todo if first is None else f"{first} Or: {todo[0].lower()}{todo[1:]}"
 
 
 #: EKS gives pods that a profile selects this scheduler, and a label with the profile's name.
