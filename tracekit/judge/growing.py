@@ -198,12 +198,13 @@ class GrowingContext:
             renewed_ns = times.clock.judged_ns(renewed)
             restarts = tuple(r for r in restarts if r.from_ns < renewed_ns)
             restarts = (*restarts, Outage(renewed_ns, until_ns, why))
+        event_times = self._event_times.on_clock(times.clock)
         return replace(
             context,
             end_ns=until_ns,
             restarts=restarts,
-            refusing=self._event_times.refusing,
-            unposted=self._event_times.on_clock(times.clock).unposted(restarts, until_ns),
+            refusing=event_times.refusing,
+            unposted=event_times.unposted(restarts, until_ns),
             seen_rv=dict(self._seen_rv),
         )
 

@@ -22,11 +22,11 @@ from tracekit.check.replay.instants import RecordedNs
 from tracekit.check.replay.other_clocks import KUBELET, TELLING_NS
 from tracekit.check.replay.recorder_clock import RecorderClock
 from tracekit.check.replay.reported_events import COMPONENT
-from tracekit.check.replay.run_context import Outage, RunContext, Unposted
+from tracekit.check.replay.run_context import Outage, Refusing, RunContext, Unposted
 from tracekit.judge.clocks import AT_A_TIME, coverage_on_clock, table_on_clock, timed_of
 from tracekit.judge.fact_cache import cached_coverage, cached_fact
 from tracekit.judge.holes import holes_of, is_whole, not_seen
-from tracekit.trace.format.model import RowType, StreamSummary
+from tracekit.trace.format.model import RECEIVED_BEFORE_NS, RowType, StreamSummary
 from tracekit.trace.reading.coverage import coverage_of
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.versions.throttle import throttle_of
@@ -227,6 +227,7 @@ class EventTimes:
     def __init__(self) -> None:
         #: Namespaces in which admission refuses writes: where the first such Event is, its words.
         self._refusing: dict[str, tuple[int, str]] = {}
+        self._refused_ns: dict[str, int] = {}  # when the last of these came
         self._recv_ns, self._last_ns = array("q"), array("q")
         self._listed = array("b")  # whether those were: posted long before they were received
         self._others_ns = array("q")  # when those were received that do not tell when handed over
@@ -238,15 +239,16 @@ class EventTimes:
         """
         messages = pc.fill_null(events["message"].cast(pa.string()), "")
         refused = pc.is_in(events["reason"], value_set=pa.array(REFUSED_CALLS, pa.string()))
-        for namespace, seq, message in zip(
-            events["namespace"].filter(refused).to_pylist(),
-            events["seq"].filter(refused).to_pylist(),
+        for namespace, seq, recv_ns, message in zip(
+            *(events[name].filter(refused).to_pylist() for name in ("namespace", "seq", "recv_ns")),
             messages.filter(refused).to_pylist(),
             strict=True,
         ):
             if any(part in message for part in _BY_ADMISSION):
                 reported = (seq, f"admission refuses writes here ({message[:120]})")
                 self._refusing[namespace] = min(reported, self._refusing.get(namespace, reported))
+                last_ns = RECEIVED_BEFORE_NS if recv_ns is None else recv_ns
+                self._refused_ns[namespace] = max(last_ns, self._refused_ns.get(namespace, 0))
         timed = pc.is_valid(events["recv_ns"])
         events, messages = events.filter(timed), messages.filter(timed)
         once = pc.fill_null(pc.equal(events["count"], 1), fill_value=False)
@@ -264,15 +266,22 @@ class EventTimes:
             return self
         made = EventTimes()
         made._refusing, made._last_ns = self._refusing, self._last_ns
+        made._refused_ns = {
+            namespace: clock.judged_ns(RecordedNs(at_ns))
+            for namespace, at_ns in self._refused_ns.items()
+        }
         made._listed = self._listed
         made._recv_ns = array("q", map(clock.judged_ns, map(RecordedNs, self._recv_ns)))
         made._others_ns = array("q", map(clock.judged_ns, map(RecordedNs, self._others_ns)))
         return made
 
     @property
-    def refusing(self) -> dict[str, str]:
-        """Namespaces in which admission refuses writes, with the words of the first Event."""
-        return {namespace: why for namespace, (_, why) in self._refusing.items()}
+    def refusing(self) -> dict[str, Refusing]:
+        """Namespaces in which admission refuses writes."""
+        return {
+            namespace: Refusing(why, self._refused_ns[namespace])
+            for namespace, (_, why) in self._refusing.items()
+        }
 
     def forget(self, before_ns: int) -> None:
         """Let go of what was received before; of it only the latest Event is remembered."""

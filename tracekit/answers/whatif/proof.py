@@ -347,7 +347,7 @@ class KeyProof:
         skip: frozenset[int],
     ) -> None:
         """One sync in which the record's rules had nothing to do: do the others do something?"""
-        refused = self.facts.refusals(now_ns) is not None
+        refused = self.facts.refused.creations(now_ns) is not None
         ours = self.rerunner.recorded(
             job,
             pod_cut,

@@ -20,7 +20,7 @@ from tracekit.base.kube.views import JobView, PodView
 from tracekit.check.diff.judge import KeyJudgement, judge_key
 from tracekit.check.diff.unrecorded import unknowable
 from tracekit.check.replay.history import History, Revision, build_history
-from tracekit.check.replay.run_context import Outage, RunContext
+from tracekit.check.replay.run_context import Outage, Refusing, RunContext
 from tracekit.check.verdict import Judgement
 from tracekit.versions.job import JobRules
 
@@ -110,7 +110,8 @@ def _chosen(revision: Revision[V], bound: int | None, taken: set[int], *, latest
 
 def judge_as_refused(history: History, rules: JobRules, run_context: RunContext) -> KeyJudgement:
     """Judge one key as if admission might have refused what the controller wrote."""
-    refusing = {**run_context.refusing, history.namespace: "Events were not recorded"}
+    unrecorded = Refusing("Events were not recorded", run_context.end_ns)
+    refusing = {**run_context.refusing, history.namespace: unrecorded}
     return judge_key(history, rules, replace(run_context, refusing=refusing))
 
 

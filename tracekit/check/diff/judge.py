@@ -51,8 +51,9 @@ from tracekit.check.diff.why import describe, describe_cut, whys_explained
 from tracekit.check.replay.clock_readings import CLOCK_SLACK_NS
 from tracekit.check.replay.explanations import CutSearch
 from tracekit.check.replay.history import DELETED_POD, EventRow, History, Write, WriteKind
-from tracekit.check.replay.key_facts import EVENTS_SPENT, EVENTS_WAITED, KeyEvidence
+from tracekit.check.replay.key_facts import KeyEvidence
 from tracekit.check.replay.recorded_api import Problem
+from tracekit.check.replay.refusals import EVENTS_SPENT, EVENTS_WAITED
 from tracekit.check.replay.reported_events import COMPONENT
 from tracekit.check.replay.run_context import INFORMER_LAG_NS, RunContext
 from tracekit.check.replay.search import KeyWalker
@@ -218,7 +219,7 @@ def _began_by_ns(facts: KeyEvidence, sync: Explanation) -> int:
     """
     first, clock_ns = sync.writes[0], read_clock_ns(sync)
     waited = any(note.rule == "backoff" for note in sync.notes)
-    if waited and facts.refusals_within(first.index) is not None:
+    if waited and facts.refused.creations_within(first.index) is not None:
         clock_ns = max(clock_ns, first.called_ns)
     return clock_ns + CLOCK_SLACK_NS
 
@@ -327,9 +328,9 @@ def _waited(facts: KeyEvidence, before: Explanation | None, sync: Explanation) -
         return ""
     held = ""
     if not ended_by_its_timer(facts, before, sync):
-        if before.refused or facts.reported_as_refused(since_ns, at_ns):
+        if before.refused or facts.refused.reported_between(since_ns, at_ns):
             return ""
-        refused = facts.refusals(at_ns) or facts.refused_writes(at_ns)
+        refused = facts.refused.creations(at_ns) or facts.refused.writes(at_ns)
         held = ", or calls that were refused left no Event" if refused else ""
     return f"{waited_ns / NS_PER_S:.1f} s after its timer: a busy process, or it was late{held}"
 

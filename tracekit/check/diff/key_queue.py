@@ -281,7 +281,7 @@ def _counted(facts: KeyEvidence, sync: Explanation) -> Retries | None:
         return None
     if sync.job is None or not rules.tracks(sync.job.view):
         return None
-    refused = facts.last_refusal_ns(sync.writes[-1].recv_ns) is not None
+    refused = facts.refused.last_ns(sync.writes[-1].recv_ns) is not None
     return None if refused else retries
 
 
@@ -294,7 +294,7 @@ def conflicts(facts: KeyEvidence, before: Explanation) -> int:
     counts = retries.status_write_keeps_retries and retries.conflict_is_retried
     if not counts or before.job is None or facts.rules.tracks(before.job.view):
         return 0
-    return facts.status_writes(0, before.writes[-1].index + 1)
+    return facts.history.status_writes(0, before.writes[-1].index + 1)
 
 
 class _FailureWaits:
@@ -361,8 +361,8 @@ def due(
     certain_ns = max(sync.due_ns, held_until_ns, facts.inputs_shown_ns(sync.job, sync.pod_cut))
     wait_ns = 0
     refused = before is not None and before.refused
-    refused = refused or facts.refusals(sync.due_ns) is not None
-    refused_ns = facts.last_refusal_ns(first.recv_ns)
+    refused = refused or facts.refused.creations(sync.due_ns) is not None
+    refused_ns = facts.refused.last_ns(first.recv_ns)
     # A deadline that is armed wakes the key, and has nothing created that could be refused.
     if ended_by_its_timer(facts, before, sync):
         refused, refused_ns = False, None
@@ -406,7 +406,7 @@ def as_woken(
 
 def ended_by_its_timer(facts: KeyEvidence, before: Explanation | None, sync: Explanation) -> bool:
     """Whether a sync ended its Job at the deadline for which the one before had set a timer."""
-    if before is None or before.wake_after_ns is None or facts.refused_writes(sync.due_ns):
+    if before is None or before.wake_after_ns is None or facts.refused.writes(sync.due_ns):
         return False
     if not facts.run_context.events_recorded:
         return False  # nothing would tell of a webhook that refused this very sync
@@ -478,7 +478,7 @@ def deadline_lost(facts: KeyEvidence, syncs: Sequence[Explanation], at_ns: int) 
         return True
     began_ns = max((restart.until_ns for restart in facts.run_context.restarts), default=0)
     syncs = [sync for sync in syncs if sync.job is not None and sync.due_ns >= began_ns]
-    if any(sync.error for sync in syncs) or facts.last_refusal_ns(at_ns) is not None:
+    if any(sync.error for sync in syncs) or facts.refused.last_ns(at_ns) is not None:
         return True
     armed = [
         *_deadlines_changed(jobs, began_ns, rules),
@@ -553,7 +553,7 @@ def queue_wait_ns(
     held_by = 0 if rules.overwrites_status else retries + 1
     if failed and unreported and before is not None:
         retries += conflicts(facts, before)
-    if failed and facts.last_refusal_ns(history.pods[pod_cut - 1].recv_ns) is not None:
+    if failed and facts.refused.last_ns(history.pods[pod_cut - 1].recv_ns) is not None:
         return rules.retries.backoff_ns_max
     if failed:
         uids = {pod.view.uid for pod in history.pods[:first] if pod.view.phase == "Failed"}

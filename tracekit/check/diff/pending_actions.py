@@ -89,9 +89,12 @@ def _pending_in_a_life(
     if (lost or life.back) and certain_ns > end_ns:
         return
     due_ns = min(certain_ns, end_ns)
-    if facts.refused_writes(due_ns) is not None:
-        return  # what was refused is tried again later and later, and leaves no Event
-    if facts.refusals(due_ns) is not None:
+    refused = facts.refused.writes(due_ns)
+    if refused is not None:
+        if facts.run_context.end_ns <= refused.until_ns:
+            return  # what is refused is tried again, later and later, and leaves no Event
+        certain_ns = max(certain_ns, refused.until_ns)
+    if facts.refused.creations(due_ns) is not None:
         if not _refused_alone(facts, due_ns):
             return
         # The sync goes on when a creation is refused: what it has to do besides is owed.
@@ -116,7 +119,7 @@ def _pending_in_a_life(
             time_ns=facts.run_context.end_ns,
         )
         # From the next refusal on nobody knows whether it was tried.
-        refused_ns = None if assume.refusals else facts.next_refusal_ns(certain_ns)
+        refused_ns = None if assume.refusals else facts.refused.next_ns(certain_ns)
         ends = [at_ns for at_ns in (refused_ns, life.died_ns) if at_ns is not None]
         until_ns = min(ends, default=None)
         timed = bool(timers)
@@ -129,7 +132,7 @@ def _pending_in_a_life(
 
 def _refused_alone(facts: KeyEvidence, at_ns: int) -> bool:
     """Whether Events tell of each time that creations were refused then."""
-    reported = facts.reported_refusals(at_ns, at_ns) is not None
+    reported = facts.refused.reported_creations(at_ns, at_ns) is not None
     return reported and facts.run_context.events_recorded
 
 
@@ -198,7 +201,7 @@ def _rest(facts: KeyEvidence, replay: KeyReplay) -> Iterator[PendingAction]:
     interrupted_ns = facts.run_context.first_interrupted_ns
     if interrupted_ns is not None and interrupted_ns <= last.recv_ns + CUT_OFF_NS:
         return
-    if facts.refusals(last.recv_ns) is not None:
+    if facts.refused.creations(last.recv_ns) is not None:
         return
     why = f"expected {sync.rest.what}: the sync that made the writes before has to go on with it"
     judgement = judge_missing(
@@ -211,7 +214,7 @@ def _rest(facts: KeyEvidence, replay: KeyReplay) -> Iterator[PendingAction]:
         time_ns=facts.run_context.end_ns,
     )
     # What came later than a refusal, or the process's death, nobody knows whether it was tried.
-    ends = [facts.next_refusal_ns(last.recv_ns)]
+    ends = [facts.refused.next_ns(last.recv_ns)]
     ends += [restart.from_ns for restart in facts.run_context.restarts]
     ending_rv = facts.run_context.namespaces_ending.get(facts.history.namespace)
     if ending_rv is not None and sync.rest.kind is WriteKind.POD_CREATE:

@@ -234,9 +234,9 @@ class Attempts(CacheCuts):
             text = "newer revisions of another stream had come before this one showed it"
             yield Assumption("late-stream", at_ns, first.shown_ns, text)
         created_less = api.refused > api.refused_writes
-        if created_less and (found := self.facts.refusals_within(state.index)):
+        if created_less and (found := self.facts.refused.creations_within(state.index)):
             yield found
-        if api.refused_writes and (found := self.facts.refused_writes(at_ns)):
+        if api.refused_writes and (found := self.facts.refused.writes(at_ns)):
             yield found
         hidden = self.facts.unseen_status if api.assume.unseen_status else self.facts.unseen_writes
         if api.unseen and (found := hidden(at_ns)):

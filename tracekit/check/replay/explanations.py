@@ -85,7 +85,7 @@ class CutSearch(SilentSyncs):
         yield _NOTHING
         write = self.history.writes[state.index]
         at_ns = write.recv_ns
-        refusals = (False, True) if self.facts.refusals_within(state.index) else (False,)
+        refusals = (False, True) if self.facts.refused.creations_within(state.index) else (False,)
         idle = effort is Effort.SILENT and self.facts.any_owned_up
         for second_deletes in (False, True) if idle else (False,):
             taken = [Assumptions(refused, second_deletes=second_deletes) for refused in refusals]
@@ -101,7 +101,7 @@ class CutSearch(SilentSyncs):
                 yield unseen._replace(refusals=refused)
                 for until_index in self.facts.ends_within(write) if ends else ():
                     yield unseen._replace(refusals=refused, cuts_off=True, until_index=until_index)
-        if self.facts.refused_writes(at_ns) is None:
+        if self.facts.refused.writes(at_ns) is None:
             return
         yield Assumptions(refusals[-1], refused_writes=True)
         last = min(len(self.history.writes), state.index + REFUSED_AMONG)
@@ -169,13 +169,13 @@ class CutSearch(SilentSyncs):
         if effort is not Effort.STALE and self.stale(state, cut) is not None:
             return
         unreported = assume.refusals and self.lacks_own_status(state, cut.job)
-        if unreported and self.facts.unreported_within(state.index) is not None:
+        if unreported and self.facts.refused.unreported_within(state.index) is not None:
             return  # one excuse that leaves no trace is enough
         found = self.at_its_time(state, cut, assume)
         if found is not None:
             yield found
             yield from self._failed_earlier(state, cut, found)
-        if not assume.refusals and self.facts.refusals_within(state.index) is not None:
+        if not assume.refusals and self.facts.refused.creations_within(state.index) is not None:
             return  # refusals that are told come before guesses
         for guessed in self.guesses(state, cut, self.history.writes[state.index].recv_ns):
             found = self.at_its_time(state, guessed, assume)

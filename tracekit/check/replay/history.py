@@ -209,6 +209,7 @@ class History:
     jobs: list[Revision[JobView]] = field(default_factory=list)
     pods: list[Revision[PodView]] = field(default_factory=list)
     writes: list[Write] = field(default_factory=list)
+    status_indexes: list[int] = field(default_factory=list)  # which of the writes are of a status
     events: list[EventRow] = field(default_factory=list)
     refused: list[RefusedCall] = field(default_factory=list)
     jobs_rv: list[int] = field(default_factory=list)
@@ -253,6 +254,16 @@ class History:
             return False
         before = self.pods[marked.position + 1 : self.pods_below(self.writes[until].rv)]
         return not any(other.view.uid == pod.uid for other in before)
+
+    def next_status(self, index: int) -> int:
+        """Index of the first status write from that write on, or past the end."""
+        position = bisect_left(self.status_indexes, index)
+        known = position < len(self.status_indexes)
+        return self.status_indexes[position] if known else len(self.writes)
+
+    def status_writes(self, first: int, until: int) -> int:
+        """How many writes of a status there are from one index on and before another."""
+        return bisect_left(self.status_indexes, until) - bisect_left(self.status_indexes, first)
 
     def jobs_below(self, rv: int) -> int:
         """How many revisions of the Job lie below `rv`."""
@@ -308,6 +319,7 @@ def build_history(
     for index, write in enumerate(writes):
         write.index = index
     history.writes = writes
+    history.status_indexes = [w.index for w in writes if w.kind is WriteKind.STATUS_UPDATE]
     return history
 
 

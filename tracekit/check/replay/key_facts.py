@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterator
-from itertools import accumulate, takewhile
+from itertools import takewhile
 
-from tracekit.base.kube.events import SPAM_BURST, SPAM_REFILL_NS
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.base.kube.views import JobView
 from tracekit.check.replay.blind_times import BlindTimes
@@ -21,19 +20,14 @@ from tracekit.check.replay.interruptions import (
     restarts_near,
 )
 from tracekit.check.replay.recorded_api import Assumptions, RecordedApi
-from tracekit.check.replay.reported_events import COMPONENT, EVENT_LAG_NS, events_spent, job_counts
+from tracekit.check.replay.refusals import Refusals
+from tracekit.check.replay.reported_events import COMPONENT, job_counts
 from tracekit.check.replay.run_context import INFORMER_LAG_NS, Outage, RunContext
 from tracekit.check.replay.unsigned_writes import TIES, unsigned
 from tracekit.check.verdict import Assumption, Reason
 from tracekit.ports.job.context import Choices, SyncClock
 from tracekit.versions.job import JobRules
 
-#: Why an Event of a refusal may be missing that was handed out and not lost.
-EVENTS_SPENT = f"the Job had spent the {SPAM_BURST} Events that it may have at once"
-#: Why no Event tells of a webhook that may have refused writes.
-EVENTS_WAITED = "the Events of that time had not been posted"
-#: Not found, and conflict: the record shows why a call was answered so.
-_ANSWERED_ALIKE = (404, 409)
 #: A sync writes the status at most so often.
 STATUS_WRITES_PER_SYNC = 3
 
@@ -46,30 +40,7 @@ class KeyEvidence:
         self.rules = rules
         self.run_context = run_context
         self.pod_handlers = PodHandlers(history, rules)
-        self._refused_ns = [
-            (0 if event.type == "LIST" else event.recv_ns - EVENT_LAG_NS, event.recv_ns)
-            for event in history.events
-            if event.reason == "FailedCreate"
-        ] + [
-            (call.recv_ns - INFORMER_LAG_NS, call.recv_ns)
-            for call in history.refused
-            if call.stream == "pods" and call.verb == "create"
-        ]
-        self._spent_ns = list(events_spent(history))
-        #: What may have been refused in times of which Events may be missing.
-        self._unposted = [
-            Assumption("refused-creations", lost.from_ns, lost.until_ns, lost.why)
-            for lost in run_context.unposted
-        ]
-        self._refusals_within: dict[int, Assumption | None] = {}
-        self._refused_writes_ns = [
-            (call.recv_ns - INFORMER_LAG_NS, call.recv_ns)
-            for call in history.refused
-            if call.verb != "create" and call.code not in _ANSWERED_ALIKE
-        ]
-        self._status_indexes = [
-            write.index for write in history.writes if write.kind is WriteKind.STATUS_UPDATE
-        ]
+        self.refused = Refusals(history, rules, run_context)
         #: Ends of the times in the key's life that the record did not see.
         self.blind = BlindTimes(
             (revision.recv_ns for revision in history.listings()),
@@ -99,10 +70,7 @@ class KeyEvidence:
         # What few keys are asked about is worked out when they are; not as `cached_property`, which
         # makes each look at the others slower.
         self._choices: tuple[int, Choices] | None = None
-        self._refusing: tuple[list[int], list[int]] | None = None
         self._counted: frozenset[str] | None = None
-        self._unreported_ns: list[int] | None = None
-        self._statuses_ns: list[int] | None = None
 
     def api(
         self,
@@ -212,7 +180,7 @@ class KeyEvidence:
 
         These go on after its status: it takes finalizers off then.
         """
-        writes, status = self.history.writes, self._next_status(index)
+        writes, status = self.history.writes, self.history.next_status(index)
         after = takewhile(lambda w: w.kind is WriteKind.FINALIZER_REMOVAL, writes[status + 1 :])
         return any(map(self.released_by_nobody, [*writes[index + 1 : status], *after]))
 
@@ -261,149 +229,6 @@ class KeyEvidence:
         old = self.pods_shown(at_ns) if of_pods else self.jobs_shown(at_ns)
         rvs = self.history.pods_rv if of_pods else self.history.jobs_rv
         return min(old, bisect_right(rvs, shown.rv(stream, at_ns, began_ns)))
-
-    # What was refused.
-
-    def refusals(self, at_ns: int, until_ns: int = 0) -> Assumption | None:
-        """Why creations may have been refused from then to `until_ns`; None if nothing says so.
-
-        Each refusal hands out an Event FailedCreate. One may be posted late, and the spam filter
-        drops all but one in 300 s; between two refusals lies at most the key's longest back-off.
-        """
-        if not self.run_context.events_recorded:
-            end_ns = self.run_context.end_ns
-            return Assumption("refused-creations", 0, end_ns, "Events were not recorded")
-        last_ns = max(at_ns, until_ns)
-        reported = self.reported_refusals(at_ns, last_ns)
-        if reported is not None:
-            return reported
-        for lost in self._unposted:
-            if lost.from_ns <= last_ns and at_ns <= lost.until_ns:
-                return lost
-        return None
-
-    def reported_refusals(self, at_ns: int, until_ns: int) -> Assumption | None:
-        """The same where an Event of the Job, or the audit log, tells of refused creations."""
-        after_ns = SPAM_REFILL_NS + self.rules.retries.backoff_ns_max
-        for from_ns, reported_ns in self._refused_ns:
-            if from_ns <= until_ns and at_ns <= reported_ns + after_ns:
-                why = "creations told as refused"
-                return Assumption("refused-creations", from_ns, reported_ns + after_ns, why)
-        return None
-
-    def reported_as_refused(self, since_ns: int, until_ns: int) -> bool:
-        """Whether an Event that came then, or the audit log, tells of refused creations."""
-        last_ns = until_ns + INFORMER_LAG_NS
-        return any(since_ns <= reported_ns <= last_ns for _, reported_ns in self._refused_ns)
-
-    def refusals_within(self, index: int) -> Assumption | None:
-        """The same of a sync whose first write this is: its calls go on to its status write."""
-        if index not in self._refusals_within:
-            within = self._within(index)
-            self._refusals_within[index] = self.refusals(*within) or self.spent(*within)
-        return self._refusals_within[index]
-
-    def unreported_within(self, index: int) -> Assumption | None:
-        """Why creations of that sync may have been refused without an Event, if nothing told more.
-
-        The spam filter drops what a Job has to tell once it has told so much. Times need no such
-        excuse: a sync that creates too little shows it.
-        """
-        within = self._within(index)
-        return None if self.refusals(*within) else self.spent(*within)
-
-    def spent(self, at_ns: int, until_ns: int) -> Assumption | None:
-        """When the spam filter may have dropped Events of the key's Jobs in that time."""
-        for from_ns, end_ns in self._spent_ns:
-            if from_ns <= until_ns and at_ns <= end_ns:
-                return Assumption("refused-creations", from_ns, end_ns, EVENTS_SPENT)
-        return None
-
-    def _within(self, index: int) -> tuple[int, int]:
-        """From that write to the next status, or to the last write: its sync was over by then."""
-        writes = self.history.writes
-        until = min(self._next_status(index), len(writes) - 1)
-        return writes[index].recv_ns, max(writes[index].recv_ns, writes[until].recv_ns)
-
-    def _next_status(self, index: int) -> int:
-        """Index of the first status write from there on, or past the end."""
-        indexes = self._status_indexes
-        position = bisect_left(indexes, index)
-        return indexes[position] if position < len(indexes) else len(self.history.writes)
-
-    def next_refusal_ns(self, after_ns: int) -> int | None:
-        """When, after that, creations may have been refused again; None if never."""
-        begun = [from_ns for from_ns, _ in self._refused_ns]
-        begun += [lost.from_ns for lost in self.run_context.unposted]
-        return min((from_ns for from_ns in begun if from_ns > after_ns), default=None)
-
-    def last_refusal_ns(self, before_ns: int) -> int | None:
-        """When, before that, a sync may have been refused for the last time; None if never."""
-        if self._refusing is None:
-            self._refusing = self._refusing_times()
-        begun, until_ns = self._refusing
-        position = bisect_left(begun, before_ns)
-        return min(until_ns[position - 1], before_ns) if position else None
-
-    def _refusing_times(self) -> tuple[list[int], list[int]]:
-        """When times of refusals may have begun, and until when those that had lasted at most."""
-        after_ns = SPAM_REFILL_NS + self.rules.retries.backoff_ns_max
-        windows = [(from_ns, reported_ns + after_ns) for from_ns, reported_ns in self._refused_ns]
-        windows += [(lost.from_ns, lost.until_ns) for lost in self._unposted]
-        if self.history.namespace in self.run_context.refusing:
-            windows.append((0, self.run_context.end_ns))
-        windows.sort()
-        return [begun for begun, _ in windows], list(accumulate((end for _, end in windows), max))
-
-    def refused_writes(self, at_ns: int) -> Assumption | None:
-        """Why writes other than creations may have been refused; None if nothing tells so.
-
-        An audit log names them. Else only refused creations and deletions have Events; a webhook
-        or policy that is told to refuse these may be asked about the others, too. Where Events of
-        the key itself were still to be posted, so may those have been that tell of one.
-        """
-        for from_ns, reported_ns in self._refused_writes_ns:
-            if from_ns <= at_ns + INFORMER_LAG_NS and at_ns <= reported_ns + INFORMER_LAG_NS:
-                evidence = "the audit log has refused writes"
-                return Assumption("refused-writes", from_ns, reported_ns, evidence)
-        reported = self.run_context.refusing.get(self.history.namespace)
-        if reported is not None:
-            return Assumption("refused-writes", 0, self.run_context.end_ns, reported)
-        last_ns = self._status_after(at_ns)
-        for lost in self.run_context.unposted:
-            if lost.behind and lost.from_ns <= last_ns and at_ns <= lost.until_ns:
-                return Assumption("refused-writes", lost.from_ns, lost.until_ns, EVENTS_WAITED)
-            within = lost.from_ns <= at_ns <= lost.until_ns
-            unreported = within and self._unreported_creation(lost.from_ns, at_ns)
-            if unreported and not self.spent(lost.from_ns, at_ns):
-                return Assumption("refused-writes", lost.from_ns, lost.until_ns, EVENTS_WAITED)
-        return None
-
-    def _status_after(self, at_ns: int) -> int:
-        """When the next status was written, or the record ended; one refused comes again."""
-        if self._statuses_ns is None:
-            self._statuses_ns = [self.history.writes[i].recv_ns for i in self._status_indexes]
-        position = bisect_right(self._statuses_ns, at_ns)
-        known = position < len(self._statuses_ns)
-        return self._statuses_ns[position] if known else self.run_context.end_ns
-
-    def _unreported_creation(self, from_ns: int, until_ns: int) -> bool:
-        """Whether a pod was created in that time and no Event tells of it.
-
-        A log that names who created it would name what was refused as well.
-        """
-        if self._unreported_ns is None:
-            reported = {event.message for event in self.history.events}
-            self._unreported_ns = sorted(
-                write.recv_ns
-                for write in self.history.writes
-                if write.kind is WriteKind.POD_CREATE
-                and write.actor is None
-                and f"Created pod: {write.subject}" not in reported
-            )
-        return bisect_left(self._unreported_ns, from_ns) < bisect_right(
-            self._unreported_ns, until_ns
-        )
 
     # When nobody looked.
 
@@ -521,12 +346,8 @@ class KeyEvidence:
         """Whether the writes from `index` on may be of one sync, which the record's end cut off."""
         if (self.history.namespace, self.history.name) in self.run_context.went_on:
             return False
-        left = len(self._status_indexes) - bisect_left(self._status_indexes, index)
+        left = self.history.status_writes(index, len(self.history.writes))
         return left <= STATUS_WRITES_PER_SYNC
-
-    def status_writes(self, first: int, until: int) -> int:
-        """How many writes of a status there are from one index on and before another."""
-        return bisect_left(self._status_indexes, until) - bisect_left(self._status_indexes, first)
 
     def ending(self, at_ns: int) -> Assumption:
         """What may have ended a sync after a write at `at_ns`."""
@@ -540,7 +361,7 @@ class KeyEvidence:
         """Interruptions near a write and what may be of its sync: no other can have ended that."""
         if not self.run_context.interruptions:
             return
-        rest = self.history.writes[write.index : self._next_status(write.index)]
+        rest = self.history.writes[write.index : self.history.next_status(write.index)]
         last_ns = max((later.recv_ns for later in rest), default=write.recv_ns)
         since_ns, until_ns = write.recv_ns - INFORMER_LAG_NS, max(last_ns, write.recv_ns)
         yield from self.run_context.interruptions_near(since_ns, until_ns + CUT_OFF_NS)
@@ -553,7 +374,7 @@ class KeyEvidence:
         if follows(write, outage):
             return False
         last = write
-        for later in self.history.writes[write.index : self._next_status(write.index)]:
+        for later in self.history.writes[write.index : self.history.next_status(write.index)]:
             if follows(later, outage):
                 break
             last = later

@@ -21,7 +21,7 @@ def nearest(search: CutSearch, state: State) -> Explanation:
     """The attempt at the next write that leaves the least unexplained, told with its problems."""
     write = search.history.writes[state.index]
     assume = Assumptions(
-        refusals=search.facts.refusals_within(write.index) is not None, lenient=True
+        refusals=search.facts.refused.creations_within(write.index) is not None, lenient=True
     )
     best: tuple[tuple[int, int, int], Explanation] | None = None
     for job in islice(search.job_candidates(state, Effort.HANDLERS), _JOBS_TRIED):

@@ -45,6 +45,13 @@ class Unposted(NamedTuple):
     behind: bool = False
 
 
+class Refusing(NamedTuple):
+    """An admission webhook or policy that was seen to refuse writes in a namespace."""
+
+    why: str  # the words of the first Event
+    last_ns: int  # when the last Event of that kind came
+
+
 class Shown(Protocol):
     """How far the informers of the process had certainly got, as its other syncs show."""
 
@@ -88,8 +95,8 @@ class RunContext(Struct, frozen=True, dict=True):
     namespaces_ending: Mapping[str, int] = field(default_factory=dict)
     #: Streams that the source does not hold -> why; nothing follows from their having no rows.
     not_recorded: Mapping[str, str] = field(default_factory=dict)
-    #: namespace -> what an Event tells of an admission webhook or policy that refuses writes there.
-    refusing: Mapping[str, str] = field(default_factory=dict)
+    #: namespace -> what Events tell of an admission webhook or policy that refuses writes there.
+    refusing: Mapping[str, Refusing] = field(default_factory=dict)
     #: Times of which Events may be missing: their process died, or the record ended, before they
     #: were posted.
     unposted: tuple[Unposted, ...] = ()

@@ -307,7 +307,7 @@ class KeyWalker(Backtracking[State, Entry]):
     def _events_spent(self, state: State) -> bool:
         """Whether no Event could tell of the next write: the Job had spent those that it has."""
         at_ns = self.history.writes[state.index].recv_ns
-        return self.facts.spent(at_ns, at_ns) is not None
+        return self.facts.refused.spent(at_ns, at_ns) is not None
 
     def _ended_with(self, write: Write) -> Revision[JobView] | None:
         """The status that a sync wrote with this write: what ends a Job deletes its pods first."""
@@ -357,7 +357,7 @@ class KeyWalker(Backtracking[State, Entry]):
     def _too_many(self, state: State, heuristic: Heuristic) -> bool:
         """Whether the count would be beyond the limit by the end, unless a sync cleared it."""
         counted = state.memory.requeues
-        counts = self.facts.status_writes(state.index, heuristic.until)
+        counts = self.history.status_writes(state.index, heuristic.until)
         return counted > 0 and heuristic.retries < counted + counts
 
     def _miscounted(self, entry: Entry, heuristic: Heuristic) -> tuple[int, int]:
@@ -368,7 +368,7 @@ class KeyWalker(Backtracking[State, Entry]):
         if not isinstance(entry, Explanation):
             return 2, 0
         counted = entry.state.memory.requeues
-        counts = self.facts.status_writes(entry.writes[-1].index + 1, heuristic.until)
+        counts = self.history.status_writes(entry.writes[-1].index + 1, heuristic.until)
         missing = heuristic.retries - counts - counted
         return (0, missing) if missing >= 0 else (1, -missing)
 
