@@ -8,9 +8,13 @@ controllers their memory.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from tracekit.answers.findings.cron_stalls import read_schedule
+from tracekit.answers.words import clock
+from tracekit.base.cron import CronSpecError, EverySchedule, Generation
+from tracekit.base.cron.zones import UnknownZoneError
 from tracekit.base.durations import span
 from tracekit.base.kube.stored import spec_of
 from tracekit.base.numbers import whole_number
@@ -67,11 +71,34 @@ def narrative_of_cronjob(
                 how=(rule,),
             )
         )
+    revisions = [*revisions]
     narrative.steps = in_order([*narrative.steps, *_spec_steps(revisions)])
-    parts = ", ".join(f"{n} {outcome}" for outcome, n in sorted(outcomes.items())) or "none"
+    parts = ", ".join(f"{n} {outcome}" for outcome, n in sorted(outcomes.items()))
+    parts = parts or f"none{_next_due(revisions)}"
     verdict = contradicted(narrative.divergences)
     narrative.closing = f"Ticks while it was recorded: {parts}; {verdict}."
     return narrative
+
+
+def _next_due(revisions: Sequence[Mapping[str, Any]]) -> str:
+    """When a CronJob is due after its last revision; nothing where it is gone or suspended."""
+    if not revisions or revisions[-1]["type"] == "DELETED":
+        return ""
+    last = revisions[-1]
+    spec = spec_of("cronjobs", last["spec"])
+    if spec.get("suspend") is True:
+        return ""
+    named = spec.get("timeZone")
+    try:
+        schedule, zone = read_schedule(str(spec.get("schedule") or ""), named, Generation.GEN3)
+    except (CronSpecError, UnknownZoneError, ValueError):
+        return ""
+    due_ns = schedule.next_ns(last["recv_ns"] or 0, zone=zone)
+    if due_ns is None or isinstance(schedule, EverySchedule):
+        return ""
+    text = str(spec["schedule"])
+    where = f" in {named}" if named else "" if "TZ=" in text else " in UTC, as it has no timeZone"
+    return f", next due {clock(due_ns)} ({text}{where})"
 
 
 def _spec_steps(revisions: Iterable[Mapping[str, Any]]) -> Iterator[Step]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -74,6 +76,29 @@ def test_a_cronjob_is_told_with_its_spec_and_what_changed_in_it() -> None:
         (9, "is gone", ()),
     ]
     assert narrative.closing == "Ticks while it was recorded: none; nothing contradicts the rules."
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        (
+            {"schedule": "*/5 14 * * *"},
+            "none, next due 1970-01-01 14:00:00Z (*/5 14 * * * in UTC, as it",
+        ),
+        (
+            {"schedule": "0 14 * * *", "timeZone": "Asia/Tokyo"},
+            "05:00:00Z (0 14 * * * in Asia/Tokyo);",
+        ),
+        ({"schedule": "TZ=Asia/Tokyo 0 14 * * *"}, "05:00:00Z (TZ=Asia/Tokyo 0 14 * * *);"),
+        ({"schedule": "0 14 * * *", "suspend": True}, "none; nothing"),
+        ({"schedule": "0 14 * *"}, "none; nothing"),
+        ({"schedule": "@every 1h"}, "none; nothing"),
+    ],
+)
+def test_a_cronjob_that_was_not_due_says_when_it_is(spec: dict[str, object], said: str) -> None:
+    """kubernetes#127344, kubernetes#78795, DOKS#12: a schedule that is read in UTC."""
+    revisions = [{"recv_ns": 1, "rv": 5, "type": "LIST", "spec": json.dumps(spec)}]
+    assert said in (narrative_of_cronjob("shop", "report", [], revisions).closing or "")
 
 
 def test_a_condition_is_told_when_it_becomes_true_and_when_it_ceases_to_be() -> None:
