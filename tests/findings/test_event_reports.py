@@ -424,3 +424,14 @@ def test_who_scaled_a_node_down_is_told_of_a_pod_of_a_workflow(run, tmp_path: Pa
     file.write_text("".join(json.dumps({"type": kind, "object": o}) + "\n" for kind, o in found))
     out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
     assert "WARNING TK451 Pod app/work-a: was deleted while it ran: a disruption (ScaleDown)" in out
+
+
+def test_explain_tells_of_a_job_by_events_alone(run, tmp_path: Path) -> None:  # noqa: F811
+    """No version is asked for: there is nothing that its rules could judge."""
+    items = EVENTS["a container that is begun again"][0]
+    file = tmp_path / "events.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    code, out, err = run("explain", str(file), "load", "--at", at("10:00"))
+    assert "warning TK443: was told of as failed (BackoffLimitExceeded)" in out
+    assert "kubectl logs -n app load-x2x4z --previous" in out
+    assert (code, "--kubernetes-version" in err) == (0, False)

@@ -24,6 +24,7 @@ from tracekit.report.narrative_manager import LoggedSync, add_logged_syncs
 from tracekit.report.narrative_others import add_judgements, add_restarts, narrative_of_cronjob
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.stores.place import local_trace
+from tracekit.versions.era import NEWEST
 from tracekit.versions.overrides import AskedRules
 from tracekit.versions.texts import parse_clock_offset, parse_controller_flags
 
@@ -292,7 +293,7 @@ class Trace:
         Raises:
             UsageError: The trace has no such object, or the time cannot be read.
         """
-        rules = self._asked(version, feature_gates, process_zone)
+        rules = self._asked(version or self._of_events_alone(), feature_gates, process_zone)
         rules = replace(rules, search_all=search_all)
         judge = self._judge(rules)
         until = to if at is None else at
@@ -313,6 +314,13 @@ class Trace:
             )
             narrative.closing = f"{narrative.closing} {lost}".strip()
         return narrative
+
+    def _of_events_alone(self) -> str | None:
+        """A version for a trace of Events alone: its rules judge nothing there."""
+        there = {summary.stream for summary in self._reader.streams() if summary.rows}
+        if self.header.kubernetes_version or there & {"jobs", "cronjobs", "pods"}:
+            return None
+        return str(NEWEST)
 
     def timeline(
         self,
