@@ -196,10 +196,14 @@ class Life:
         return next((s.at_ns for s in self.states if s.gone), None)
 
     @once
+    def deletion(self) -> State | None:
+        """The revision that first shows it being deleted, or gone."""
+        return self.first_at(lambda state: state.gone or state.row["deleted_ns"] is not None)
+
+    @once
     def deletion_ns(self) -> int | None:
-        """When it was first seen being deleted, or gone."""
-        found = (s.at_ns for s in self.states if s.gone or s.row["deleted_ns"] is not None)
-        return next(found, None)
+        """When that was received."""
+        return None if self.deletion is None else self.deletion.at_ns
 
     @once
     def labels(self) -> Mapping[str, Any]:

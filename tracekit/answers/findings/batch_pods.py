@@ -126,7 +126,7 @@ def _whose(pod: Pod) -> str:
 
 def _deleted(facts: Facts, pod: Pod) -> _Reported | None:
     """A pod that was deleted while it ran: by a disruption, else perhaps as who made it wanted."""
-    going = pod.first_at(lambda state: state.gone or state.row["deleted_ns"] is not None)
+    going = pod.deletion
     if going is None or pod.end is not None or not pod.ran_at_all or pod.last.row["synthesized"]:
         return None
     reason = pod.disruption or next(

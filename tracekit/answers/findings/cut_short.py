@@ -51,7 +51,7 @@ class _Deleter(Struct, frozen=True):
 
 def cut_short(facts: Facts, job: Job) -> Iterator[Case]:
     """The case, if the Job is one."""
-    going = job.first_at(lambda state: state.gone or state.row["deleted_ns"] is not None)
+    going = job.deletion
     if going is None or going is job.first:
         return
     if going.row["synthesized"] and going.row["actor"] is None:

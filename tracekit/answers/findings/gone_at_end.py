@@ -81,7 +81,7 @@ def past_its_ttl(job: Job) -> tuple[int, int, int] | None:
 
 def taken_at_its_end(job: Job) -> Iterator[Case]:
     """A Job that somebody deleted as it became Complete (a hook's policy, a workflow engine)."""
-    going = job.first_at(lambda state: state.gone or state.row["deleted_ns"] is not None)
+    going = job.deletion
     ended_ns = job.ended_ns
     if going is None or ended_ns is None or job.failure is not None or not going.row["actor"]:
         return

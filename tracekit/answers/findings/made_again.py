@@ -63,7 +63,7 @@ def _by_ttl(job: Job) -> bool:
     """Whether it went as its TTL was over, by nobody else as far as anything tells."""
     if past_its_ttl(job) is None or job.gone_ns is None:
         return False
-    going = job.first_at(lambda state: state.gone or state.row["deleted_ns"] is not None)
+    going = job.deletion
     by = None if going is None else controller_of(going.row["actor"], going.row["actor_agent"])
     return by is None or by.startswith("ttl")
 

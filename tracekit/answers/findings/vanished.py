@@ -78,7 +78,7 @@ def _last_active(job: Job) -> int:
 
 def _deletion_rv(pod: Pod) -> int:
     """The revision with which its deletion began; 0 while nobody asked for it."""
-    found = pod.first_at(lambda state: state.gone or state.row["deleted_ns"] is not None)
+    found = pod.deletion
     return 0 if found is None else int(found.rv)
 
 
