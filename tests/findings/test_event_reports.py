@@ -252,6 +252,13 @@ ASKED = {
             "09:01"),
          of("Pod", "work-x2x4z", "Started", "Started container main", "09:03", type="Normal")),
         ("TK408",), ("Insufficient cpu",)),
+    "a deadline, and a pod that had ended when somebody looked": Asked(
+        (failed("DeadlineExceeded"), pod("Failed", container("main", ended(143)), meta=FREED)),
+        ("TK408", "it ran longer than activeDeadlineSeconds"), ("TK406", "before a pod ran")),
+    "two Jobs that are being deleted": Asked(
+        tuple(job(name=name, uid=f"j-{name}", deletionTimestamp=at("09:05"),
+                  finalizers=["foregroundDeletion"]) for name in ("one", "two")),
+        ("TK412 2 Jobs", "were asked to go, and are held by the finalizer"), ()),
 }  # fmt: skip
 
 

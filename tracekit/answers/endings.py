@@ -106,6 +106,12 @@ def had_succeeded(pod: Pod) -> bool:
     return bool(beside) and all(c["state"] == "terminated" and c["exit_code"] == 0 for c in beside)
 
 
+def has_run(pod: Pod) -> bool:
+    """Whether it was seen Running, or a container of it ended that had begun."""
+    shown = pod.last.row["containers"] or ()
+    return pod.ran_at_all or any(c["started_ns"] for c in shown if not c["init"])
+
+
 def refused_when(pods: list[Pod]) -> str:
     """What had become of a pod when its kubelet refused it: one that begins anew looks at all."""
     if had_succeeded(pods[0]):

@@ -293,9 +293,15 @@ class Trace:
         Raises:
             UsageError: The trace has no such object, or the time cannot be read.
         """
-        rules = self._asked(version or self._of_events_alone(), feature_gates, process_zone)
+        rules = self._asked(version, feature_gates, process_zone)
         rules = replace(rules, search_all=search_all)
-        judge = self._judge(rules)
+        try:
+            judge = self._judge(rules)
+        except UsageError:
+            if version is not None or not self._has_events_alone():
+                raise
+            rules = replace(rules, kubernetes_version=str(NEWEST))  # they judge nothing there
+            judge = self._judge(rules)
         until = to if at is None else at
         end_ns = judge.run_context.recorded_end_ns
         times = time_range(end_ns, since=since, from_=from_, to=until)
@@ -315,12 +321,9 @@ class Trace:
             narrative.closing = f"{narrative.closing} {lost}".strip()
         return narrative
 
-    def _of_events_alone(self) -> str | None:
-        """A version for a trace of Events alone: its rules judge nothing there."""
-        there = {summary.stream for summary in self._reader.streams() if summary.rows}
-        if self.header.kubernetes_version or there & {"jobs", "cronjobs", "pods"}:
-            return None
-        return str(NEWEST)
+    def _has_events_alone(self) -> bool:
+        streams = {summary.stream for summary in self._reader.streams() if summary.rows}
+        return not streams & {"jobs", "cronjobs", "pods"}
 
     def timeline(
         self,

@@ -63,7 +63,7 @@ def held(facts: Facts, job: Job) -> Iterator[Case]:
         yield Case(
             HELD,
             job.target,
-            f"was asked to go and is held by the finalizer {named(holders)}",
+            f"was asked to go, and is held by the finalizer {named(holders)}",
             asked_ns,
             until_ns,
             f"for {span(until_ns - asked_ns)} from {clock(asked_ns)} on",

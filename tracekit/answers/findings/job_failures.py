@@ -15,6 +15,7 @@ from tracekit.answers.endings import (
     coded,
     ending_of,
     had_succeeded,
+    has_run,
     how_disrupted,
     init_failure,
     job_over_ns,
@@ -150,7 +151,7 @@ def _failed(facts: Facts, job: Job) -> Case:
         and not (let_go(p) and deleted_before(job, [p]))
     ]  # fmt: skip
     end_ns = job_over_ns(job) or facts.end_ns
-    ran = any(p.ran_at_all for p in job.pods)
+    ran = any(map(has_run, job.pods))
     if not ran and (found := unpulled(job)) is not None:
         return unpulled_case(facts, job, found, end_ns)
     if not job.pods and not (job.seen_from_birth and facts.coverage.sees("pods", job.namespace)):
