@@ -65,7 +65,8 @@ UNKNOWABLE = Rule(
 )  # fmt: skip
 NOT_JUDGED = Rule(
     "TK906", "not judged", Severity.WARNING,
-    "The replay gave no verdicts; the reason is told. Findings TK1xx are not known then.",
+    "The replay gave no verdicts about the Jobs or CronJobs that the record has; the reason is "
+    "told. Findings TK1xx are not known then.",
     "None known.",
     "Do what the reason says.", rank=2,
 )  # fmt: skip
