@@ -20,6 +20,7 @@ from tracekit.base.kube.job_defaults import TERMINATION_GRACE_S
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.base.kube.views import JobStatus, job_status_from_raw
 from tracekit.model.cluster.admission import new_cron_job, new_job, new_pod
+from tracekit.model.cluster.decoding import misshapen, without_nulls
 from tracekit.model.cluster.draws import Draws
 from tracekit.model.cluster.statuses import cron_job_status, job_status, time_text
 from tracekit.model.cluster.store import Raw, Store
@@ -131,7 +132,11 @@ class ApiServer:
             "uid": uid or self._draws.uid(),
             "creationTimestamp": time_text(self.now_ns),
         }
-        wrong = self._invalid(kind, body, None) if validate else ""
+        if kind in ("jobs", "cronjobs"):
+            body = without_nulls(body)
+        wrong = misshapen(kind, body)
+        if not wrong and validate:
+            wrong = self._invalid(kind, body, None)
         if wrong:
             return Reply(Outcome.REFUSED, None, f"{_named(kind, name)} is invalid: {wrong}")
         obj = self._admitted(kind, {**body, "metadata": full})
@@ -279,10 +284,14 @@ class ApiServer:
         refused = self._refused(kind, "update", namespace)
         if refused is not None:
             return refused
-        obj = self._changed(kind, held.obj, change)
-        if obj == held.obj:
-            return held
-        wrong = self._invalid(kind, obj, held.obj)
+        obj = {name: dict(part) if type(part) is dict else part for name, part in held.obj.items()}
+        change(obj)
+        wrong = misshapen(kind, obj)
+        if not wrong:
+            self._settle(kind, obj, held.obj)
+            if obj == held.obj:
+                return held
+            wrong = self._invalid(kind, obj, held.obj)
         if wrong:
             return Reply(Outcome.REFUSED, None, f"{_named(kind, name)} is invalid: {wrong}")
         if kind in ("jobs", "cronjobs") and obj["spec"] is not held.obj["spec"]:
@@ -290,9 +299,8 @@ class ApiServer:
         _touch(obj, manager, self.now_ns, subresource=subresource)
         return Reply(Outcome.OK, self._stored_or_gone(kind, obj, held.obj))
 
-    def _changed(self, kind: str, held: Raw, change: Callable[[Raw], None]) -> Raw:
-        obj: Raw = {name: dict(part) if type(part) is dict else part for name, part in held.items()}
-        change(obj)
+    def _settle(self, kind: str, obj: Raw, held: Raw) -> None:
+        """Take from a changed object what the server does not know, and keep what is the same."""
         if kind == "jobs":
             for field in self.rules.dropped:
                 if field not in held["spec"]:
@@ -300,7 +308,6 @@ class ApiServer:
         for part in ("spec", "status"):
             if part in obj and obj[part] == held.get(part):
                 obj[part] = held[part]  # the very same: who has read it reads it no more
-        return obj
 
     def _stored_or_gone(self, kind: str, obj: Raw, held: Raw) -> Raw:
         meta = obj["metadata"]

@@ -6,7 +6,6 @@ Times are seconds, as numbers or as text with a unit ("500ms", "3s", "2m", "1h")
 
 from __future__ import annotations
 
-import copy
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
@@ -16,6 +15,7 @@ import msgspec
 from tracekit.base.errors import UsageError
 from tracekit.base.kube.timestamps import NS_PER_S, parse_rfc3339
 from tracekit.model.cluster.api_server import Refusal
+from tracekit.model.cluster.decoding import misshapen, without_nulls
 from tracekit.model.cluster.pod_life import PodLife, Slot
 from tracekit.model.process.manager import ManagerFlags
 from tracekit.model.simulate.draws import Span, Timing
@@ -283,7 +283,9 @@ def _creations(
 
 def _with_container(kind: str, spec: Mapping[str, Any]) -> dict[str, Any]:
     """The spec, with a template that says nothing else made runnable."""
-    made = copy.deepcopy(dict(spec))
+    made: dict[str, Any] = without_nulls(dict(spec))
+    if misshapen(kind, {"metadata": {}, "spec": made}):
+        return made  # the server refuses it
     job = made if kind == "jobs" else made.setdefault("jobTemplate", {}).setdefault("spec", {})
     pod = job.setdefault("template", {}).setdefault("spec", {})
     pod.setdefault("restartPolicy", "Never")
