@@ -60,3 +60,17 @@ def test_a_patch_that_leaves_no_object_is_refused(
         },
     )
     assert "is invalid: " in said
+
+
+def test_a_name_of_a_workload_is_no_command_to_a_terminal(tmp_path: Path) -> None:
+    name = "a\x1b[31m\x9b\u2028\u202e\n::error::x"
+    said = simulated(tmp_path, {"cronJobs": [{"name": name, "namespace": "s", "spec": {}}]})
+    assert r"a\x1b[31m\x9b\u2028\u202e\n\x3a:error::x" in said
+    assert not {"\x1b", "\x9b", "\u2028", "\u202e"} & set(said)
+
+
+def test_the_name_of_what_was_written_is_none_either(tmp_path: Path) -> None:
+    simulated(tmp_path, {"jobs": [{"name": "a", "namespace": "s", "spec": {}}]})
+    copy = str(tmp_path / "copy\x9b\u2028")
+    code, _, said = run("redact", str(tmp_path / "trace"), "-o", copy)
+    assert (code, r"copy\x9b\u2028: " in said) == (0, True), said

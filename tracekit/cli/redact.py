@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from tracekit.base.errors import UsageError
 from tracekit.base.escaping import for_terminal
 from tracekit.cli.completion import complete_trace
+from tracekit.cli.messages import say
 from tracekit.cli.units import HERE_AS_PATH
 from tracekit.record.redaction.redact import FIELDS, STRICT, Redactor, parse_fields, read_key
 from tracekit.record.redaction.secrets import suspicions
@@ -67,10 +68,7 @@ def redact(
     redactor = Redactor(read_key(key_file), chosen)
     with placed(output, "redacting") as place:
         rows = redacted_copy(TraceReader(trace), place, redactor)
-    click.echo(
-        f"Wrote {output}: {counted(rows, 'row')}, {', '.join(sorted(redactor.fields))} hashed",
-        err=True,
-    )
+    say(f"Wrote {output}: {counted(rows, 'row')}, {', '.join(sorted(redactor.fields))} hashed")
     return 0
 
 

@@ -14,7 +14,7 @@ from tracekit.cli.baselines import baseline_option, read_baseline, tell_unused
 from tracekit.cli.completion import complete_controllers, complete_key, complete_trace
 from tracekit.cli.executor_options import executor_of, executor_options, parts_of, tell_failures
 from tracekit.cli.many import ask_executor, of_that_time, tell_troubles
-from tracekit.cli.messages import tell_judging, waiting
+from tracekit.cli.messages import tell, tell_judging, waiting
 from tracekit.cli.replay_many import OUTPUTS, ReplayQuestion, lacks_states, write_many
 from tracekit.cli.trace_options import (
     RULES,
@@ -134,7 +134,7 @@ def _one(trace: str, options: _Options) -> int:
     """Replay one trace."""
     reader = open_under(options.rules, trace, around_damage=options.around_damage)
     for problem in reader.problems:
-        click.echo(f"tracekit: {problem}", err=True)
+        tell(problem)
     key = verdicts_key(reader.snapshot, *options.rules.era)
     tells = tell_judging if options.job or options.namespace else None
     place = parts_of(options.parts, options.scheduler)
@@ -171,10 +171,10 @@ def _one(trace: str, options: _Options) -> int:
     divergent, misfit = bool(report.divergences), bool(report.misfit)
     lacks = "" if report.decided or divergent or misfit else lacks_states(reader)
     if lacks:
-        click.echo(f"tracekit: {lacks}", err=True)
+        tell(lacks)
         return 2
     if misfit and not divergent:
-        click.echo(f"tracekit: {NOT_JUDGED}", err=True)
+        tell(NOT_JUDGED)
     return exit_status(divergent=divergent, misfit=misfit, exit_zero=options.exit_zero)
 
 
@@ -210,10 +210,10 @@ def _many(traces: list[str], options: _Options) -> int:
     divergent = any(document.get("divergences") for document in documents)
     not_judged = [d for d in documents if d.get("misfit") and not d["divergences"]]
     for document in not_judged:
-        click.echo(f"tracekit: {for_terminal(document['trace'])}: {NOT_JUDGED}", err=True)
+        tell(f"{for_terminal(document['trace'])}: {NOT_JUDGED}")
     lacking = [document for document in documents if "lacks" in document]
     for document in lacking:
-        click.echo(f"tracekit: {for_terminal(document['trace'])}: {document['lacks']}", err=True)
+        tell(f"{for_terminal(document['trace'])}: {document['lacks']}")
     if lacking and not divergent:
         return 2
     return exit_status(divergent=divergent, misfit=bool(not_judged), exit_zero=options.exit_zero)

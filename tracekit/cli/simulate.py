@@ -10,6 +10,7 @@ import click
 from tracekit.base.errors import UsageError
 from tracekit.base.plain_files import NoPlainFileError, read_bounded
 from tracekit.cli.completion import complete_gates, complete_version
+from tracekit.cli.messages import say, tell
 from tracekit.cli.units import HERE
 from tracekit.model.simulate.draws import SeededDraws
 from tracekit.model.simulate.manifests import manifests_of
@@ -76,7 +77,7 @@ def simulate_command(
     gates = plan.feature_gates | parse_feature_gates(feature_gates)
     era = Era.resolve(version, gates)
     for warning in era.warnings:
-        click.echo(f"tracekit: {warning}", err=True)
+        tell(warning)
     chosen = plan.seed if seed is None else seed
     header = TraceHeader(
         kubernetes_version=str(version),
@@ -105,7 +106,7 @@ def _plan(content: bytes, name: str) -> Workload:
     if found is None:
         return read_workload(content, name)
     for remark in found.remarks:
-        click.echo(f"tracekit: {remark}", err=True)
+        tell(remark)
     return found.workload
 
 
@@ -126,13 +127,9 @@ def _tell(run: Run, output: str, version: KubeVersion) -> None:
         for row in run.rows
         if row.stream == "jobs" and row.type in ("LIST", "ADDED")
     }
-    click.echo(
-        f"{output}: {len(run.rows):,} observations of {len(jobs):,} Jobs under {version}", err=True
-    )
+    say(f"{output}: {len(run.rows):,} observations of {len(jobs):,} Jobs under {version}")
     for failed in run.failed[:5]:
         what = type(failed.write).__name__
-        click.echo(
-            f"tracekit: a {what} of the workload was refused: {failed.reply.message}", err=True
-        )
+        tell(f"a {what} of the workload was refused: {failed.reply.message}")
     if len(run.failed) > 5:  # noqa: PLR2004 - as many as are shown
-        click.echo(f"tracekit: {len(run.failed) - 5} more were refused", err=True)
+        tell(f"{len(run.failed) - 5} more were refused")
