@@ -104,7 +104,8 @@ class SilentSyncs(Attempts):
         else:
             state = replace(state, index=len(history.writes))
             at_ns = self.facts.run_context.end_ns
-        assume = self._silent_assumptions(at_ns)
+        # They were over when the next one began: what the record shows from there on came later.
+        assume = self._silent_assumptions(at_ns)._replace(until_index=state.index)
         moments = [(at_ns, assume)]
         moments += [(met_ns, assume._replace(served_rv=rv)) for met_ns, rv in served]
         if cut_off:
