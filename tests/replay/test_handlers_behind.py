@@ -40,6 +40,7 @@ def test_a_pod_may_be_in_the_cache_while_its_creation_is_still_waited_for(job) -
 def test_no_sync_is_taken_to_be_one_as_long_as_others_explain_all(job) -> None:
     history, rules, context = job
     history.writes = [write for write in history.writes if write.rv < 3800]
+    history.status_indexes = [i for i in history.status_indexes if i < len(history.writes)]
     judged = judge_key(history, rules, context)
     assert not any(sync.handlers_behind for sync in judged.replay.syncs)
 

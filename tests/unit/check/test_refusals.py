@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from tracekit.base.kube.events import SPAM_REFILL_NS
 from tracekit.check.replay.history import build_history
-from tracekit.check.replay.refusals import EVENTS_WAITED, Refusals
+from tracekit.check.replay.refusals import EVENTS_LATE, Refusals
 from tracekit.check.replay.run_context import Refusing, RunContext, Unposted
 from tracekit.versions.job import JobRules
 from tracekit.versions.release import Era
@@ -47,4 +47,4 @@ def test_events_that_wait_may_tell_of_a_webhook(behind: bool) -> None:
     """What was refused before is tried again then: its next status shows it, or the end."""
     waiting = Unposted(9_990 * S, 10_000 * S, "the record ends", behind=behind)
     found = refusals(unposted=(waiting,)).writes(9_000 * S)
-    assert (found.evidence if found is not None else None) == (EVENTS_WAITED if behind else None)
+    assert (found.evidence if found is not None else None) == (EVENTS_LATE if behind else None)

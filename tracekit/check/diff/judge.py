@@ -53,7 +53,7 @@ from tracekit.check.replay.explanations import CutSearch
 from tracekit.check.replay.history import DELETED_POD, EventRow, History, Write, WriteKind
 from tracekit.check.replay.key_facts import KeyEvidence
 from tracekit.check.replay.recorded_api import Problem
-from tracekit.check.replay.refusals import EVENTS_SPENT, EVENTS_WAITED
+from tracekit.check.replay.refusals import EVENTS_LATE, EVENTS_SPENT, EVENTS_WAITED
 from tracekit.check.replay.reported_events import COMPONENT
 from tracekit.check.replay.run_context import INFORMER_LAG_NS, RunContext
 from tracekit.check.replay.search import KeyWalker
@@ -338,7 +338,7 @@ def _waited(facts: KeyEvidence, before: Explanation | None, sync: Explanation) -
 def _unreported(sync: Explanation) -> str:
     """That only refusals which no Event tells excuse what a sync left out; empty if not."""
     for assumed in sync.assumptions:
-        if assumed.evidence in (EVENTS_SPENT, EVENTS_WAITED):
+        if assumed.evidence in (EVENTS_SPENT, EVENTS_WAITED, EVENTS_LATE):
             what = "creations" if assumed.kind == "refused-creations" else "calls"
             return f"{what} were refused without an Event, or left out: {assumed.evidence}"
     return ""

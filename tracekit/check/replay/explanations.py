@@ -18,6 +18,7 @@ from tracekit.check.replay.clock_readings import latest_readings
 from tracekit.check.replay.cuts import Cut, Effort
 from tracekit.check.replay.history import Revision, Write, WriteKind
 from tracekit.check.replay.recorded_api import Assumptions
+from tracekit.check.replay.refusals import EVENTS_LATE
 from tracekit.check.replay.search_state import Explanation, State
 from tracekit.check.replay.silent_syncs import SILENT_POSITIONS, SilentSyncs
 from tracekit.ports.job.backoff import backoff_end_ns
@@ -101,7 +102,8 @@ class CutSearch(SilentSyncs):
                 yield unseen._replace(refusals=refused)
                 for until_index in self.facts.ends_within(write) if ends else ():
                     yield unseen._replace(refusals=refused, cuts_off=True, until_index=until_index)
-        if self.facts.refused.writes(at_ns) is None:
+        found = self.facts.refused.writes(at_ns)
+        if found is None or (found.evidence == EVENTS_LATE and effort is not Effort.STALE):
             return
         yield Assumptions(refusals[-1], refused_writes=True)
         last = min(len(self.history.writes), state.index + REFUSED_AMONG)

@@ -15,7 +15,9 @@ from tracekit.versions.job import JobRules
 #: Why an Event of a refusal may be missing that was handed out and not lost.
 EVENTS_SPENT = f"the Job had spent the {SPAM_BURST} Events that it may have at once"
 #: Why no Event tells of a webhook that may have refused writes.
-EVENTS_WAITED = "the Events of that time had not been posted"
+EVENTS_WAITED = "the Events of that time had not been posted, those of this Job among them"
+#: The same where none of the Job's own is missing: the weakest evidence, asked for last.
+EVENTS_LATE = "the Events of that time came late, and had not all been posted"
 #: Not found, and conflict: the record shows why a call was answered so.
 _ANSWERED_ALIKE = (404, 409)
 
@@ -125,12 +127,13 @@ class Refusals:
             return Assumption("refused-writes", 0, until_ns, refusing.why)
         last_ns = self._status_after(at_ns)
         for lost in self.run_context.unposted:
-            if lost.behind and lost.from_ns <= last_ns and at_ns <= lost.until_ns:
-                return Assumption("refused-writes", lost.from_ns, lost.until_ns, EVENTS_WAITED)
             within = lost.from_ns <= at_ns <= lost.until_ns
             unreported = within and self._unreported_creation(lost.from_ns, at_ns)
             if unreported and not self.spent(lost.from_ns, at_ns):
                 return Assumption("refused-writes", lost.from_ns, lost.until_ns, EVENTS_WAITED)
+        for lost in self.run_context.unposted:
+            if lost.behind and lost.from_ns <= last_ns and at_ns <= lost.until_ns:
+                return Assumption("refused-writes", lost.from_ns, lost.until_ns, EVENTS_LATE)
         return None
 
     def next_ns(self, after_ns: int) -> int | None:
