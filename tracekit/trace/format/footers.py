@@ -15,6 +15,8 @@ import pyarrow.parquet as pq
 from tracekit.trace.format.parquet import parquet_file
 from tracekit.trace.format.seal import DamageError
 
+#: Which checks these are: to be raised with each that is added, for footers that passed are known.
+CHECKS = 1
 #: Any: with a buffer, bytes are asked for once all chunks of a row group are open, and not before.
 _BUFFER_BYTES = 4096
 #: Bytes of the least and greatest values, by physical type; texts may be of any length.

@@ -23,7 +23,6 @@ from msgspec import Struct
 from tracekit.base.collecting import collecting_rarely
 from tracekit.base.errors import TraceFormatError
 from tracekit.base.numbers import whole_number
-from tracekit.trace.format.footers import check_chunks
 from tracekit.trace.format.limits import TooMuchError, check_group, check_texts
 from tracekit.trace.format.model import FORMAT_VERSION, LOG_DIR, RECEIVED_BEFORE_NS
 from tracekit.trace.format.narrow import (
@@ -49,6 +48,7 @@ from tracekit.trace.format.seal import (
 )
 from tracekit.trace.format.segments import FORMAT_KEY, sorted_order
 from tracekit.trace.reading.footer_statements import bloom_filters, check_statistics, check_types
+from tracekit.trace.reading.known_limits import check_once
 from tracekit.trace.reading.selection import Bounds, Selection
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class SegmentFile:
             self._require(vouched or Vouched())
             self._source = pa.PythonFile(self._file, mode="r")
             metadata = self._parquet.metadata
-            check_chunks(metadata, self._footer.data, self.size_bytes)
+            check_once(metadata, self._footer.data, self.size_bytes)
             self.row_groups: int = metadata.num_row_groups
             self._rows: list[int] = [metadata.row_group(n).num_rows for n in range(self.row_groups)]
             schema = metadata.schema
