@@ -12,6 +12,7 @@ import io
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tracekit.trace.format import thrift
 from tracekit.trace.format.parquet import parquet_file
 from tracekit.trace.format.seal import DamageError
 
@@ -84,17 +85,13 @@ class _NoBytes(io.RawIOBase):
         raise _AskedForBytesError
 
 
-#### Thrift's compact protocol; the fields are those of parquet.thrift ####
+#### The fields are those of parquet.thrift ####
 
 #: FileMetaData.row_groups, RowGroup.columns, ColumnChunk.meta_data, ColumnMetaData.statistics.
 _WAY = (4, 1, 3, 12)
 _CHUNK, _STATISTICS = 2, 4
 #: Statistics.max, min, max_value, min_value.
 _VALUES = (1, 2, 5, 6)
-#: No footer has structs within structs within … of that many.
-_DEPTH_MAX = 16
-_BOOLEANS, _BYTE, _INTEGERS, _DOUBLE, _BINARY = (1, 2), 3, (4, 5, 6), 7, 8
-_LISTS, _STRUCT, _LONG_LIST = (9, 10), 12, 15
 
 
 def _lengths(footer: bytes) -> list[set[int]]:
@@ -113,83 +110,17 @@ def _walk(data: bytes, at: int, level: int, found: list[set[int]]) -> int:
     if level == _CHUNK:
         found.append(set())
     while True:
-        head = data[at]
-        kind = head & 15
-        at += 1
-        if not kind:
+        kind, number, at = thrift.field_at(data, at, number)
+        if kind == thrift.STOP:
             return at
-        if head >> 4:
-            number += head >> 4
-        else:
-            value, at = _varint(data, at)
-            number = value >> 1 ^ -(value & 1)
         if level == _STATISTICS:
-            if kind == _BINARY and number in _VALUES:
-                found[-1].add(_varint(data, at)[0])
-        elif number == _WAY[level] and kind == _STRUCT:
-            at = _walk(data, at, level + 1, found)
-            continue
-        elif number == _WAY[level] and kind == _LISTS[0]:
-            count, _, at = _list(data, at)
+            if kind == thrift.BINARY and number in _VALUES:
+                found[-1].add(thrift.varint(data, at)[0])
+        elif number == _WAY[level] and kind in (thrift.STRUCT, thrift.LIST):
+            count = 1
+            if kind == thrift.LIST:
+                count, _, at = thrift.list_at(data, at)
             for _ in range(count):
                 at = _walk(data, at, level + 1, found)
             continue
-        at = _past(data, at, kind, _DEPTH_MAX)
-
-
-def _past(data: bytes, at: int, kind: int, depth: int) -> int:
-    """Where what follows a value begins."""
-    if kind in _INTEGERS:
-        return _varint(data, at)[1]
-    if kind in _BOOLEANS:
-        return at
-    if kind == _BINARY:
-        length, at = _varint(data, at)
-        return at + length
-    if kind in (_BYTE, _DOUBLE):
-        return at + (1 if kind == _BYTE else 8)
-    if not depth or kind not in (*_LISTS, _STRUCT):
-        raise DamageError("its footer is none that anybody writes")
-    return _past_many(data, at, kind, depth - 1)
-
-
-def _past_many(data: bytes, at: int, kind: int, depth: int) -> int:
-    if kind != _STRUCT:
-        count, of, at = _list(data, at)
-        if of <= _BYTE:
-            return at + count
-        for _ in range(count):
-            at = _past(data, at, of, depth)
-        return at
-    while head := data[at]:
-        at += 1
-        if head >> 4 == 0:
-            at = _varint(data, at)[1]
-        at = _past(data, at, head & 15, depth)
-    return at + 1
-
-
-def _list(data: bytes, at: int) -> tuple[int, int, int]:
-    """How many values a list has, of which kind, and where they begin."""
-    head = data[at]
-    if head >> 4 < _LONG_LIST:
-        return head >> 4, head & 15, at + 1
-    count, at = _varint(data, at + 1)
-    return count, head & 15, at
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    byte = data[at]
-    at += 1
-    if byte < 128:  # noqa: PLR2004 - the highest bit says that more follows
-        return byte, at
-    value, shift = byte & 127, 7
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 127) << shift
-        if byte < 128:  # noqa: PLR2004
-            return value, at
-        shift += 7
-        if shift > 63:  # noqa: PLR2004 - no integer has more bits
-            raise DamageError("its footer is none that anybody writes")
+        at = thrift.past(data, at, kind)

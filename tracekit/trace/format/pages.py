@@ -1,9 +1,8 @@
 """What the pages of a Parquet column chunk say they hold, read from their headers alone.
 
 A footer may say anything about sizes; what a reader must allocate stands in front of each page.
-pyarrow does not show it, so the few fields are read here: a page header is one struct of Thrift's
-compact protocol (https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md),
-its fields those of `PageHeader` in parquet.thrift.
+pyarrow does not show it, so the few fields are read here: a page header is one struct
+(`thrift.py`), its fields those of `PageHeader` in parquet.thrift.
 """
 
 from __future__ import annotations
@@ -13,19 +12,13 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from tracekit.trace.format import thrift
 from tracekit.trace.format.seal import DamageError
 
 _DICTIONARY_PAGE = 2
 #: First as many bytes are read as nearly every header has, then as many as one may have.
 _HEADER_BYTES = (128, 1 << 20)
 _DEPTH_MAX = 8
-
-#### Thrift's compact protocol ####
-
-_STOP, _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _STRUCT = (
-    0, 1, 2, 3, 7, 8, 12,
-)  # fmt: skip
-_INTEGERS = (4, 5, 6)
 
 
 class Page(Struct, frozen=True):
@@ -78,53 +71,14 @@ def _struct(data: bytes, at: int, path: tuple[int, ...], fields: dict[tuple[int,
         raise DamageError("it has a page header that none is")
     number = 0
     while True:
-        head = data[at]
-        at += 1
-        kind = head & 15
-        if kind == _STOP:
+        kind, number, at = thrift.field_at(data, at, number)
+        if kind == thrift.STOP:
             return at
-        if head >> 4:
-            number += head >> 4
-        else:
-            value, at = _varint(data, at)
-            number = value >> 1 ^ -(value & 1)
         here = (*path, number)
-        if kind in _INTEGERS:
-            value, at = _varint(data, at)
-            fields[here] = value >> 1 ^ -(value & 1)
+        if kind in thrift.INTEGERS:
+            value, at = thrift.varint(data, at)
+            fields[here] = thrift.signed(value)
+        elif kind == thrift.STRUCT:
+            at = _struct(data, at, here, fields)
         else:
-            at = _skip(data, at, kind, here, fields)
-
-
-def _skip(
-    data: bytes, at: int, kind: int, path: tuple[int, ...], fields: dict[tuple[int, ...], int]
-) -> int:
-    """Go past a value that is no integer of its own."""
-    if kind in (_TRUE, _FALSE):
-        return at
-    if kind == _BYTE:
-        return at + 1
-    if kind == _DOUBLE:
-        return at + 8
-    if kind == _BINARY:
-        length, at = _varint(data, at)
-        if at + length > len(data):
-            raise IndexError
-        return at + length
-    if kind == _STRUCT:
-        return _struct(data, at, path, fields)
-    # Lists, sets and maps: no header of a page has any.
-    raise DamageError("it has a page header that none is")
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 127) << shift
-        if byte < 128:  # noqa: PLR2004 - the highest bit says that more follows
-            return value, at
-        shift += 7
-        if shift > 63:  # noqa: PLR2004 - no integer has more bits
-            raise DamageError("it has a page header that none is")
+            at = thrift.past(data, at, kind)
