@@ -88,13 +88,13 @@ def workload_evicted() -> Object:
     }  # fmt: skip
 
 
-def indexed() -> Object:
-    """A Job of two indexes that failed, with a policy for exit code 42."""
+def indexed(*before: Object) -> Object:
+    """A Job of two indexes that failed, with a policy for exit code 42, after other rules."""
     found = failed("FailedIndexes")
     rule = {"action": "FailIndex", "onExitCodes": {"operator": "In", "values": [42]}}
     found["spec"].update(completionMode="Indexed", completions=2, parallelism=2,
                          backoffLimitPerIndex=3, backoffLimit=2147483647,
-                         podFailurePolicy={"rules": [rule]})  # fmt: skip
+                         podFailurePolicy={"rules": [*before, rule]})  # fmt: skip
     found["status"].update(failedIndexes="1", completedIndexes="0")
     return found
 
@@ -227,6 +227,11 @@ ASKED = {
          pod("Succeeded", container("main", ended(0, "Completed")), meta=of_index(0))),
         ("TK410", "index 1: 1 pod, exit code 42, not tried again by a FailIndex rule",
          "backoffLimitPerIndex 3"), ()),
+    "an index whose exit code an earlier rule counts": Asked(
+        (indexed({"action": "Count", "onExitCodes": {"operator": "NotIn", "values": [7]}}),
+         pod("Failed", container("main", ended(42)), meta=of_index(1)),
+         pod("Succeeded", container("main", ended(0, "Completed")), meta=of_index(0))),
+        ("TK410", "index 1: 1 pod, exit code 42 (backoffLimitPerIndex 3)"), ("not tried again",)),
     "volcano, a gang that does not fit": Asked(
         (job(), unschedulable("3/3 tasks in gang unschedulable: pod group is not ready, 3 Pending, 3 "
                               "minAvailable; Pending: 3 Unschedulable")),

@@ -9,12 +9,32 @@ Upstream: pkg/controller/job/pod_failure_policy.go, v1.36 (FailIndex from 1.29, 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from tracekit.base.kube.decode import as_items, as_list
-from tracekit.base.kube.views import Condition, ContainerStatus, PodView
+from tracekit.base.kube.views import Condition, ContainerStatus
 
 Rules = Sequence[Mapping[str, Any]]
+
+
+class FailedPod(Protocol):
+    """What the policy looks at in a pod."""
+
+    @property
+    def namespace(self) -> str:
+        """Its namespace."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def conditions(self) -> Sequence[Condition]:
+        """Its conditions."""
+
+    @property
+    def containers(self) -> Sequence[ContainerStatus]:
+        """Its containers, then its init containers."""
 
 
 class PolicyMatch(NamedTuple):
@@ -28,7 +48,9 @@ class PolicyMatch(NamedTuple):
 COUNTS = PolicyMatch(None, counts=True, action=None)
 
 
-def match_pod_failure_policy(rules: Rules | None, pod: PodView, *, fail_index: bool) -> PolicyMatch:
+def match_pod_failure_policy(
+    rules: Rules | None, pod: FailedPod, *, fail_index: bool
+) -> PolicyMatch:
     """Apply the policy to a failed pod; `fail_index` is whether that action is understood."""
     for position, rule in enumerate(rules or ()):
         matched = _describe_match(rule, pod, position)
@@ -46,7 +68,7 @@ def match_pod_failure_policy(rules: Rules | None, pod: PodView, *, fail_index: b
     return COUNTS
 
 
-def _describe_match(rule: Mapping[str, Any], pod: PodView, position: int) -> str | None:
+def _describe_match(rule: Mapping[str, Any], pod: FailedPod, position: int) -> str | None:
     """The message of a FailJob rule if the rule's pattern fits the pod, else None."""
     action = rule.get("action")
     exit_codes = rule.get("onExitCodes")
