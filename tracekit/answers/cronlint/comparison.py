@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import partial
+from itertools import islice
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,6 +24,7 @@ from tracekit.base.cron import (
     Schedule,
     SpecSchedule,
     Zone,
+    activations,
     parse,
 )
 from tracekit.base.cron.gotext import fields
@@ -114,11 +116,7 @@ def compare(
 
 def kubernetes_reading(schedule: Schedule, zone: Zone, at_ns: int, count: int) -> Reading:
     """The next activations as the Go library finds them."""
-    found: list[int] = []
-    while len(found) < count and (later := schedule.next_ns(at_ns, zone=zone)) is not None:
-        found.append(later)
-        at_ns = later
-    return Reading(tuple(found))
+    return Reading(tuple(islice(activations(schedule, at_ns, zone=zone), count)))
 
 
 _Step = Callable[[_Case], _Case]

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit.answers.cronlint.comparison import kubernetes_reading
-from tracekit.base.cron import UTC, EverySchedule, Schedule, SpecSchedule, Zone
+from tracekit.base.cron import UTC, EverySchedule, Schedule, SpecSchedule, Zone, activations
 from tracekit.base.cron.gotime import rfc3339
 from tracekit.base.cron.schedule import DAY_S
 from tracekit.base.durations import span
 from tracekit.base.kube.timestamps import NS_PER_S
 
 _DAYS_WATCHED = 400
-_ALL_HOURS = (1 << 24) - 1
 #: The polling controller looks this often, give or take its own work.
 POLL_S = 10
 _POLICIES = {
@@ -81,7 +80,7 @@ def clock_changes(schedule: Schedule, zone: Zone, at_ns: int) -> list[Surprise]:
     if not isinstance(schedule, SpecSchedule):
         return []
     zone = schedule.zone or zone
-    every_hour = schedule.hours == _ALL_HOURS
+    every_hour = schedule.every_hour
     found = []
     for change_s in changes(zone, at_ns // NS_PER_S):
         before, after = zone.offset_s(change_s - 1), zone.offset_s(change_s)
@@ -121,14 +120,9 @@ def changes(zone: Zone, from_s: int) -> Iterator[int]:
     """The instants of the next 400 days at which the zone's offset changes, in Unix seconds."""
     for day in range(_DAYS_WATCHED):
         low = from_s + day * DAY_S
-        high = low + DAY_S
-        old = zone.offset_s(low)
-        if old == zone.offset_s(high):
-            continue
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if zone.offset_s(middle) == old else (low, middle)
-        yield high
+        change_s = zone.change_within(low, low + DAY_S)
+        if change_s is not None:
+            yield change_s
 
 
 def _around(
@@ -143,9 +137,5 @@ def _around(
 
 
 def _walk(schedule: SpecSchedule, zone: Zone, from_s: int, until_s: int) -> list[int]:
-    found: list[int] = []
-    at_ns = from_s * NS_PER_S
-    while (later := schedule.next_ns(at_ns, zone=zone)) is not None and later < until_s * NS_PER_S:
-        found.append(later // NS_PER_S)
-        at_ns = later
-    return found
+    times = activations(schedule, from_s * NS_PER_S, zone=zone)
+    return [at // NS_PER_S for at in takewhile(lambda at: at < until_s * NS_PER_S, times)]

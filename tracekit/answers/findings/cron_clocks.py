@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import Final
 
 from msgspec.structs import replace
@@ -11,12 +12,11 @@ from tracekit.answers.harm import Harm
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.trace_model import CronJob, Facts, Row
 from tracekit.answers.words import clock
-from tracekit.base.cron import UTC, Schedule
+from tracekit.base.cron import UTC, Schedule, activations
 from tracekit.base.cron.schedule import DAY_S, SpecSchedule
 from tracekit.base.cron.zones import Zone
 from tracekit.base.kube.timestamps import NS_PER_S
 
-_EVERY_HOUR: Final = (1 << 24) - 1
 #: For so many days a time that was left out is told. A choice: who looks for a run that is missing
 #: looks within some days, and nothing becomes of it later.
 _DAYS: Final = 7
@@ -50,7 +50,7 @@ def clock_changes(
     if reading is None or not isinstance(reading[0], SpecSchedule):
         return
     schedule, zone = reading[0], reading[0].zone or reading[1]
-    if schedule.hours & _EVERY_HOUR != _EVERY_HOUR:
+    if not schedule.every_hour:
         yield from _twice(cron, ticks, zone)
         yield from _left_out(facts, cron, schedule, zone)
 
@@ -88,25 +88,16 @@ def _forward(zone: Zone, until_s: int) -> int | None:
     """The last instant of some days at which the clock went forward, in Unix seconds."""
     for day in range(_DAYS):
         high = until_s - day * DAY_S
-        low = high - DAY_S
-        before = zone.offset_s(low)
-        if before >= zone.offset_s(high):
-            continue
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if zone.offset_s(middle) == before else (low, middle)
-        return high
+        change_s = zone.change_within(high - DAY_S, high)
+        if change_s is not None and zone.offset_s(high - DAY_S) < zone.offset_s(high):
+            return change_s
     return None
 
 
 def _due(schedule: SpecSchedule, zone: Zone, from_s: int, until_s: int) -> list[int]:
     """The times of a schedule from one on until before another, in Unix seconds."""
-    found: list[int] = []
-    at_ns = from_s * NS_PER_S - 1
-    while (due := schedule.next_ns(at_ns, zone=zone)) is not None and due < until_s * NS_PER_S:
-        found.append(due // NS_PER_S)
-        at_ns = due
-    return found
+    times = activations(schedule, from_s * NS_PER_S - 1, zone=zone)
+    return [at // NS_PER_S for at in takewhile(lambda at: at < until_s * NS_PER_S, times)]
 
 
 def _twice(cron: CronJob, ticks: Sequence[Row], zone: Zone) -> Iterator[Case]:

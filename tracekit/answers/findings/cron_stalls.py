@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice, takewhile
 
 from tracekit.answers.findings.advice import advice_of
 from tracekit.answers.findings.jobs import holds
@@ -15,7 +16,7 @@ from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.refusals import refusal_advice, refusal_of
 from tracekit.answers.trace_model import CronJob, Facts, Job, Row, State
 from tracekit.answers.words import clock, counted, in_kubectl, shortened
-from tracekit.base.cron import CronSpecError, Generation, Schedule, parse
+from tracekit.base.cron import CronSpecError, Generation, Schedule, activations, parse
 from tracekit.base.cron.zones import UTC, UnknownZoneError, Zone, load_zone
 from tracekit.base.durations import span
 from tracekit.base.escaping import for_shell
@@ -204,14 +205,8 @@ def _suspended(facts: Facts, cron: CronJob, due: list[int], as_of_ns: int) -> Ca
 def due_times(reading: tuple[Schedule, Zone], from_ns: int, until_ns: int) -> list[int]:
     """Times of a schedule after one time and up to another (Unix ns), at most `MOST_DUE`."""
     schedule, zone = reading
-    found: list[int] = []
-    at_ns: int | None = from_ns
-    while at_ns is not None and len(found) < MOST_DUE:
-        at_ns = schedule.next_ns(at_ns, zone=zone)
-        if at_ns is None or at_ns > until_ns:
-            break
-        found.append(at_ns)
-    return found
+    times = activations(schedule, from_ns, zone=zone)
+    return list(islice(takewhile(lambda at_ns: at_ns <= until_ns, times), MOST_DUE))
 
 
 def times_due(due: Sequence[int]) -> str:

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from msgspec.structs import replace
 
@@ -32,7 +32,7 @@ from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.refusals import ADVICE, Refusal, refusal_of
 from tracekit.answers.trace_model import CronJob, Facts, Job, Row, State
 from tracekit.answers.words import clock, counted, named, shortened
-from tracekit.base.cron import CronSpecError, Generation, Schedule
+from tracekit.base.cron import CronSpecError, Generation, Schedule, activations
 from tracekit.base.cron.schedule import EverySchedule, SpecSchedule
 from tracekit.base.cron.zones import UnknownZoneError, Zone
 from tracekit.base.durations import span
@@ -559,13 +559,7 @@ def _differently(facts: Facts, cron: CronJob) -> Iterator[Case]:
 
 
 def _next(schedule: Schedule, zone: Zone, from_ns: int) -> list[int]:
-    found: list[int] = []
-    at_ns: int | None = from_ns
-    while at_ns is not None and len(found) < _COMPARED:
-        at_ns = schedule.next_ns(at_ns, zone=zone)
-        if at_ns is not None:
-            found.append(at_ns)
-    return found
+    return list(islice(activations(schedule, from_ns, zone=zone), _COMPARED))
 
 
 #### What is left of failures ####

@@ -2,7 +2,7 @@
 
 from tracekit.base.cron.parser import CronPanicError, CronSpecError, Generation, parse
 from tracekit.base.cron.schedule import EverySchedule, Schedule, SpecSchedule
-from tracekit.base.cron.upcoming import next_activations_ns
+from tracekit.base.cron.upcoming import activations, next_activations_ns
 from tracekit.base.cron.zones import UTC, UnknownZoneError, Zone, load_zone
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "SpecSchedule",
     "UnknownZoneError",
     "Zone",
+    "activations",
     "load_zone",
     "next_activations_ns",
     "parse",

@@ -74,6 +74,11 @@ class SpecSchedule(Struct, frozen=True):
             return not (self.days and self.weekdays)
         return not (self.days or self.weekdays)
 
+    @property
+    def every_hour(self) -> bool:
+        """Whether it runs in every hour of a day."""
+        return self.hours == (1 << 24) - 1
+
     def next_ns(self, at_ns: int, *, zone: Zone = UTC) -> int | None:
         """Find the first activation strictly after `at_ns`; None after five years without one.
 

@@ -56,6 +56,22 @@ class Zone:
         offset = local.utcoffset()
         return 0 if offset is None else offset.days * 86_400 + offset.seconds
 
+    def change_within(self, low_s: int, high_s: int) -> int | None:
+        """The first instant of another offset between two of different ones, else None.
+
+        Of two changes within that time one is found.
+        """
+        old = self.offset_s(low_s)
+        if old == self.offset_s(high_s):
+            return None
+        while high_s - low_s > 1:
+            middle = (low_s + high_s) // 2
+            if self.offset_s(middle) == old:
+                low_s = middle
+            else:
+                high_s = middle
+        return high_s
+
     def at_wall_s(self, wall_s: int) -> int:
         """Turn a wall clock reading (its seconds read as if UTC) into an instant, as Go does.
 
