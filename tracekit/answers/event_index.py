@@ -39,12 +39,26 @@ def owner_of_pod(event: _Row) -> str | None:
     """The Job whose pods have a name like that of the pod that it is about."""
     if event["involved_kind"] != "Pod":
         return None
-    return str(event["involved_name"] or "").rpartition("-")[0]
+    return _job_of(str(event["involved_name"] or ""))
 
 
 def owner_of_index(event: _Row) -> str | None:
     """The same of an Indexed Job, whose pods have their index in their name."""
-    name, _, index = (owner_of_pod(event) or "").rpartition("-")
+    return _before_index(owner_of_pod(event) or "")
+
+
+def is_pod_of(job: str, pod: str) -> bool:
+    """Whether a pod has a name like a Job's: NAME-SUFFIX, of an Indexed one NAME-INDEX-SUFFIX."""
+    base = _job_of(pod)
+    return job in (base, _before_index(base))
+
+
+def _job_of(pod: str) -> str:
+    return pod.rpartition("-")[0]
+
+
+def _before_index(base: str) -> str | None:
+    name, _, index = base.rpartition("-")
     return name if name and index.isdigit() else None
 
 

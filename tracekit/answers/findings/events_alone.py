@@ -9,10 +9,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from tracekit.answers.event_index import ALREADY_ACTIVE
+from tracekit.answers.event_index import ALREADY_ACTIVE, is_pod_of
 from tracekit.answers.findings.cron_stalls import of_warning
 from tracekit.answers.findings.evictors import is_eviction
-from tracekit.answers.findings.nodes import NodeSigns, also, assigned_to, signs_of_node, troubled
+from tracekit.answers.findings.nodes import NodeSigns, also, signs_of_unseen, troubled
 from tracekit.answers.findings.telling import is_harmless, most_telling
 from tracekit.answers.findings.unplaced import quoted
 from tracekit.answers.holders import MAKERS
@@ -208,13 +208,6 @@ def _often(events: Sequence[State]) -> str:
     return f"{counted(times, 'time')}, last at {clock(max(_times(events)))}"
 
 
-def is_pod_of(job: str, pod: str) -> bool:
-    """Whether a pod has a name like a Job's: NAME-SUFFIX, of an Indexed one NAME-INDEX-SUFFIX."""
-    base = pod.rpartition("-")[0]
-    name, _, index = base.rpartition("-")
-    return base == job or (name == job and index.isdigit())
-
-
 def reason_of(events: Sequence[State]) -> State | None:
     """What became of the pods of a Job that failed: that others ended one, else what tells most."""
     return _lost(events) or most_telling(events)
@@ -245,13 +238,10 @@ def _of_nodes(
     facts: Facts, events: Sequence[State], at_ns: int, nodes: set[str]
 ) -> NodeSigns | None:
     """What is told of the nodes that pods were given, which then need not be told once more."""
-    for event in events:
-        node = assigned_to(event)
-        signs = signs_of_node(facts, node, at_ns, at_ns)
-        if node is not None and signs is not None:
-            nodes.add(node)
-            return signs
-    return None
+    signs = signs_of_unseen(facts, events, at_ns)
+    if signs is not None:
+        nodes.add(signs.node)
+    return signs
 
 
 def advice_for(target: Target, reason: str, message: str) -> str | None:

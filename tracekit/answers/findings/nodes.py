@@ -36,6 +36,7 @@ _ASSIGNED: Final = re.compile(r"^Successfully assigned \S+ to (\S+)$")
 class NodeSigns(Struct, frozen=True):
     """What is said of a node, and what to do."""
 
+    node: str
     said: str
     todo: str
 
@@ -76,14 +77,14 @@ def signs_of_killed(facts: Facts, pods: Iterable[Pod]) -> NodeSigns | None:
 def signs_of_unseen(facts: Facts, events: Sequence[State], until_ns: int) -> NodeSigns | None:
     """The same of pods of which nothing but Events is left: these say which node they were on."""
     for event in events:
-        if (node := assigned_to(event)) is not None:
+        if (node := _assigned_to(event)) is not None:
             signs = signs_of_node(facts, node, until_ns, until_ns)
             if signs is not None:
                 return signs
     return None
 
 
-def assigned_to(event: State) -> str | None:
+def _assigned_to(event: State) -> str | None:
     """The node that the scheduler says to have given a pod, in such an Event."""
     found = _ASSIGNED.match(str(event.row["message"] or ""))
     return found[1] if found is not None and event.row["reason"] == "Scheduled" else None
@@ -164,7 +165,7 @@ def _signs(node: str, events: Sequence[NodeEvent]) -> NodeSigns | None:
     shown = sorted(by_reason.values(), key=_rank)
     said = ", ".join(map(_said, shown[:_SHOWN]))
     todo = TROUBLES[shown[0].reason].todo.format(node=for_shell(node))
-    return NodeSigns(f"Events of node {named([node])}: {said}", todo[0].upper() + todo[1:])
+    return NodeSigns(node, f"Events of node {named([node])}: {said}", todo[0].upper() + todo[1:])
 
 
 def _said(event: NodeEvent) -> str:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from tracekit.answers.endings import LOST_CONTAINER
+from tracekit.answers.event_index import is_pod_of
 from tracekit.answers.findings.cron_stalls import of_warning
 from tracekit.answers.findings.events_alone import (
     BESIDE,
@@ -20,7 +21,6 @@ from tracekit.answers.findings.events_alone import (
     as_state,
     by_events_alone,
     is_lost,
-    is_pod_of,
     logs_of,
     reason_of,
 )
