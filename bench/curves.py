@@ -205,11 +205,10 @@ def steps_of(dimension: str, size: int, scratch: Path) -> Iterator[tuple[str, li
         if dimension in CHANGED:
             _change(trace, CHANGED[dimension])
         os.environ["TRACEKIT_CACHE_DIR"] = str(scratch / "cache-before")
-        asked = verbs(trace, about, scratch)
+        _log_of(trace)  # reads the trace: what is kept of it then is not there for the verbs
         if times == 1:  # what is done once a process is done now
-            for arguments in asked.values():
+            for arguments in verbs(trace, about, scratch).values():
                 _run(arguments)
-        # What is kept of a trace is made by the verbs alone: nothing else reads it before them.
         os.environ["TRACEKIT_CACHE_DIR"] = str(scratch / f"cache-{trace.name}")
         for verb, arguments in verbs(trace, about, scratch).items():
             found.setdefault(verb, []).append(operations(lambda a=arguments: _run(a)))  # type: ignore[misc]

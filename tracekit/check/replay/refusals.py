@@ -91,9 +91,12 @@ class Refusals:
     def creations_within(self, index: int) -> Assumption | None:
         """The same of a sync whose first write this is: its calls go on to its status write."""
         if index not in self._within:
-            span = self._span(index)
-            self._within[index] = self.creations(*span) or self.spent(*span)
+            self._within[index] = self.creations_or_unreported(*self._span(index))
         return self._within[index]
+
+    def creations_or_unreported(self, at_ns: int, until_ns: int) -> Assumption | None:
+        """The same also where the spam filter may have dropped the Events that would tell it."""
+        return self.creations(at_ns, until_ns) or self.spent(at_ns, until_ns)
 
     def unreported_within(self, index: int) -> Assumption | None:
         """Why creations of that sync may have been refused without an Event, if nothing told more.

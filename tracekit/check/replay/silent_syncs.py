@@ -71,8 +71,7 @@ class SilentSyncs(Attempts):
 
     def _silent_assumptions(self, at_ns: int) -> Assumptions:
         return Assumptions(
-            refusals=(self.facts.refused.creations(at_ns) or self.facts.refused.spent(at_ns, at_ns))
-            is not None,
+            refusals=self.facts.refused.creations_or_unreported(at_ns, at_ns) is not None,
             refused_writes=self.facts.refused.writes(at_ns) is not None,
             silent=True,
         )
