@@ -24,7 +24,8 @@ from tracekit.report.narrative_manager import LoggedSync, add_logged_syncs
 from tracekit.report.narrative_others import add_judgements, add_restarts, narrative_of_cronjob
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.stores.place import local_trace
-from tracekit.versions.era import NEWEST
+from tracekit.versions.cronjob import CronJobEra
+from tracekit.versions.era import NEWEST, Era
 from tracekit.versions.overrides import AskedRules
 from tracekit.versions.texts import parse_clock_offset, parse_controller_flags
 
@@ -432,7 +433,7 @@ class Trace:
             others = [judgement for judgement in about if judgement.controller != "job"]
         elif (namespace, name) in judge.objects.cronjobs:
             others = judge.about("CronJob", namespace, name)
-            narrative = self._cronjob(namespace, name, others, self._session(rules))
+            narrative = self._cronjob(namespace, name, others, self._session(rules), judge.era)
             deleted = {j.resource_version for j in others if j.action == "job-delete"}
             of_ttl = judge.of("ttl", namespace) if deleted else ()
             others = [*others, *(j for j in of_ttl if j.resource_version in deleted)]
@@ -463,7 +464,7 @@ class Trace:
                 yield LoggedSync(ended_ns or 0, began_ns, message or "")
 
     def _cronjob(
-        self, namespace: str, name: str, about: list[Judgement], session: Session
+        self, namespace: str, name: str, about: list[Judgement], session: Session, era: Era
     ) -> Narrative:
         from tracekit.sql.edits import revisions_with_writers  # noqa: PLC0415 - with DuckDB
 
@@ -474,7 +475,10 @@ class Trace:
         session.compute("cron_ticks")
         rows = session.rows(query, namespace=namespace, name=name)
         revisions = revisions_with_writers(session, "cronjobs", namespace, name)
-        return narrative_of_cronjob(namespace, name, rows, revisions, about)
+        return narrative_of_cronjob(
+            namespace, name, rows, revisions, about,
+            generation=CronJobEra.of(era).generation, process_zone=era.process_zone,
+        )  # fmt: skip
 
     def _judge(self, rules: AskedRules) -> Judge:
         """The judge by these rules; a trace that was judged is not judged again."""

@@ -14,7 +14,7 @@ from typing import Any
 from tracekit.answers.findings.cron_stalls import read_schedule
 from tracekit.answers.words import clock
 from tracekit.base.cron import CronSpecError, EverySchedule, Generation
-from tracekit.base.cron.zones import UnknownZoneError
+from tracekit.base.cron.zones import UnknownZoneError, load_zone
 from tracekit.base.durations import span
 from tracekit.base.kube.stored import spec_of
 from tracekit.base.numbers import whole_number
@@ -50,11 +50,15 @@ def narrative_of_cronjob(
     ticks: Iterable[Mapping[str, Any]],
     revisions: Iterable[Mapping[str, Any]] = (),
     judgements: Iterable[Judgement] = (),
+    *,
+    generation: Generation = Generation.GEN3,
+    process_zone: str = "UTC",
 ) -> Narrative:
     """The account of a CronJob out of its rows of `cron_ticks` and of its revisions (times in ns).
 
     A revision needs `recv_ns`, `rv`, `type`, `spec` (JSON text), and may have `by`, who wrote it;
-    `judgements` are those about it.
+    `judgements` are those about it. Its schedule is read as that generation of the cron library
+    does, in the zone of the controller manager where it has none of its own.
     """
     narrative = Narrative("CronJob", namespace, name, judgements=list(judgements))
     outcomes: Counter[str] = Counter()
@@ -74,13 +78,15 @@ def narrative_of_cronjob(
     revisions = [*revisions]
     narrative.steps = in_order([*narrative.steps, *_spec_steps(revisions)])
     parts = ", ".join(f"{n} {outcome}" for outcome, n in sorted(outcomes.items()))
-    parts = parts or f"none{_next_due(revisions)}"
+    parts = parts or f"none{_next_due(revisions, generation, process_zone)}"
     verdict = contradicted(narrative.divergences)
     narrative.closing = f"Ticks while it was recorded: {parts}; {verdict}."
     return narrative
 
 
-def _next_due(revisions: Sequence[Mapping[str, Any]]) -> str:
+def _next_due(
+    revisions: Sequence[Mapping[str, Any]], generation: Generation, process_zone: str
+) -> str:
     """When a CronJob is due after its last revision; nothing where it is gone or suspended."""
     if not revisions or revisions[-1]["type"] == "DELETED":
         return ""
@@ -90,14 +96,16 @@ def _next_due(revisions: Sequence[Mapping[str, Any]]) -> str:
         return ""
     named = spec.get("timeZone")
     try:
-        schedule, zone = read_schedule(str(spec.get("schedule") or ""), named, Generation.GEN3)
+        schedule, zone = read_schedule(str(spec.get("schedule") or ""), named, generation)
     except (CronSpecError, UnknownZoneError, ValueError):
         return ""
+    zone = zone if named else load_zone(process_zone)
     due_ns = schedule.next_ns(last["recv_ns"] or 0, zone=zone)
     if due_ns is None or isinstance(schedule, EverySchedule):
         return ""
     text = str(spec["schedule"])
-    where = f" in {named}" if named else "" if "TZ=" in text else " in UTC, as it has no timeZone"
+    unnamed = "" if "TZ=" in text else f" in {process_zone}, as it has no timeZone"
+    where = f" in {named}" if named else unnamed
     return f", next due {clock(due_ns)} ({text}{where})"
 
 

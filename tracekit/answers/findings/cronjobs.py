@@ -546,7 +546,7 @@ def _differently(facts: Facts, cron: CronJob) -> Iterator[Case]:
             )
     if claim is None:
         return
-    only = [at for at in ours if at not in against][:3] or [at for at in against if at not in ours]
+    only = _only_one_has(ours, against)
     yield Case(
         READ_DIFFERENTLY,
         cron.target,
@@ -556,6 +556,15 @@ def _differently(facts: Facts, cron: CronJob) -> Iterator[Case]:
         f"times that only one of them has: {named([clock(at) for at in only[:3]])}",
         evidence={"schedule": state.spec.get("schedule"), "only_one": [clock(a) for a in only[:3]]},
     )
+
+
+def _only_one_has(ours: Sequence[int], theirs: Sequence[int]) -> list[int]:
+    """Times of one reading and not of the other, as far as both were looked at."""
+    whole = [times[-1] for times in (ours, theirs) if len(times) == _COMPARED]
+    until_ns = min(whole, default=max((*ours, *theirs)))
+    near = [[at for at in times if at <= until_ns] for times in (ours, theirs)]
+    mine, other = near
+    return [at for at in mine if at not in other] or [at for at in other if at not in mine]
 
 
 def _next(schedule: Schedule, zone: Zone, from_ns: int) -> list[int]:
