@@ -110,7 +110,7 @@ def stream_named(name: str) -> str | None:
 
 def frame(stream: str, row_type: str, obj: Any, recv_ns: int | None) -> bytes:
     """One line of a watch log."""
-    envelope: Raw = {"recv": recv_ns} if _can_be_received(recv_ns) else {}
+    envelope: Raw = {"recv": recv_ns} if can_be_received(recv_ns) else {}
     text = orjson.Fragment(json_text(obj))
     return orjson.dumps({**envelope, "resource": stream, "type": row_type, "object": text})
 
@@ -221,8 +221,9 @@ def latest_stamp(value: Any, but_for: frozenset[str] = _AHEAD) -> int | None:
         if not piece.endswith(ahead, 0, at) and piece[at - 1 : at] != b"\\":
             found.add(text)
     times = (parse_rfc3339(f"{text.decode()}Z") for text in found)
-    return max((at for at in times if _can_be_received(at)), default=None)
+    return max((at for at in times if can_be_received(at)), default=None)
 
 
-def _can_be_received(at_ns: int | None) -> TypeGuard[int]:
+def can_be_received(at_ns: int | None) -> TypeGuard[int]:
+    """Whether a row can have been received then."""
     return at_ns is not None and 0 <= at_ns < RECEIVED_BEFORE_NS

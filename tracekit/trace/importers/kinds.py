@@ -24,11 +24,11 @@ from tracekit.trace.importers.audit.wrappers import BYTE_MARKS, unwrap
 from tracekit.trace.importers.envelopes import Frame
 from tracekit.trace.importers.etcd.bbolt import is_bbolt
 from tracekit.trace.importers.etcd.importer import (
-    SQLITE_MAGIC,
     DeltaReader,
     EtcdReader,
     KineReader,
 )
+from tracekit.trace.importers.etcd.sqlite_file import SQLITE_MAGIC
 from tracekit.trace.importers.human_text import printed_for_people
 from tracekit.trace.importers.kcmlog import KcmLogReader, beside_record, is_kcm_log
 from tracekit.trace.importers.kubectl import KubectlLines, has_streams, is_kubectl

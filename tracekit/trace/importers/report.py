@@ -5,10 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from tracekit.base.coverage import Scope
 from tracekit.trace.importers.refusals import Refusal
+
+#: So many problems have words of their own: a source chooses its kinds, names and files.
+_WORDS_MAX: Final = 1_000
+_OTHERS: Final = "problems of still other kinds"
+
+
+class Problems(Counter[str]):
+    """Problems by their words; of too many different words the later are counted together."""
+
+    def __setitem__(self, words: str, times: int) -> None:
+        if words not in self and len(self) >= _WORDS_MAX:
+            words, times = _OTHERS, self[_OTHERS] + times
+        super().__setitem__(words, times)
 
 
 @dataclass(slots=True)
@@ -26,7 +39,7 @@ class ImportResult:
     beside_ns: tuple[int, int] | None = None
     streams: Counter[str] = field(default_factory=Counter)
     #: Problems by their words, with how often each was seen.
-    problems: Counter[str] = field(default_factory=Counter)
+    problems: Problems = field(default_factory=Problems)
     gaps: int = 0
     #: Deletions found by comparing a relist with what was known.
     synthesized: int = 0

@@ -53,7 +53,7 @@ class BoltFile:
 
     def bucket(self, name: bytes) -> Iterator[tuple[bytes, bytes]]:
         """The keys and values of a bucket of the root, in order of the keys."""
-        self._left = self._size // self._page_size  # each page is reached once
+        self._left = self._size // self._page_size  # each page has one place
         for key, value, flags in self._walk(self._root, 0):
             if key == name and flags & _BUCKET_FLAG:
                 if len(value) < _BUCKET.size:
@@ -91,8 +91,7 @@ class BoltFile:
         return page_size, root
 
     def _walk(self, page: int, depth: int) -> Iterator[tuple[bytes, bytes, int]]:
-        self._left -= 1
-        if depth > _DEPTH_MAX or self._left < 0:
+        if depth > _DEPTH_MAX:
             raise self._broken("its pages go in a circle")
         start = page * self._page_size
         if start + self._page_size > self._size:
@@ -102,6 +101,9 @@ class BoltFile:
         _, _, _, overflow = _HEADER.unpack(head)
         if start + (overflow + 1) * self._page_size > self._size:
             raise self._broken(f"page {page} goes on behind its end")
+        self._left -= overflow + 1
+        if self._left < 0:
+            raise self._broken("its pages go in a circle, or several have one place")
         rest = self._file.read((overflow + 1) * self._page_size - _HEADER.size)
         yield from self._page(head + rest, depth)
 
@@ -114,6 +116,7 @@ class BoltFile:
                     offset = _HEADER.size + index * _BRANCH.size
                     yield from self._walk(_BRANCH.unpack_from(data, offset)[2], depth + 1)
             elif flags & _IS_LEAF:
+                left = len(data) - _HEADER.size - count * _LEAF.size
                 for index in range(count):
                     offset = _HEADER.size + index * _LEAF.size
                     leaf, position, key_size, value_size = _LEAF.unpack_from(data, offset)
@@ -121,6 +124,9 @@ class BoltFile:
                     middle, end = start + key_size, start + key_size + value_size
                     if end > len(data):
                         raise self._broken(f"an entry of page {number} is cut off")
+                    left -= end - start
+                    if left < 0:
+                        raise self._broken(f"entries of page {number} have one place")
                     yield data[start:middle], data[middle:end], leaf
             else:
                 raise self._broken(f"page {number} is neither branch nor leaf")

@@ -13,7 +13,6 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -25,24 +24,23 @@ from tracekit.base.errors import TraceFormatError
 from tracekit.base.json_text import json_text
 from tracekit.base.kube.timestamps import parse_rfc3339
 from tracekit.trace.format.extract import INT64_MAX
-from tracekit.trace.format.limits import ROW_BYTES_MAX
 from tracekit.trace.format.model import STREAM_KINDS, Origin, RowType
 from tracekit.trace.importers.etcd.bbolt import BoltFile, is_bbolt
+from tracekit.trace.importers.etcd.sqlite_file import SQLITE_MAGIC, beside, stored_table
 from tracekit.trace.importers.etcd.stored import (
     EncryptedError,
     UnreadableError,
     fields_of,
     object_of,
 )
-from tracekit.trace.importers.frames import latest_stamp
+from tracekit.trace.importers.frames import can_be_received, latest_stamp
 from tracekit.trace.importers.observation import Observation
-from tracekit.trace.importers.report import ImportResult
+from tracekit.trace.importers.report import ImportResult, Problems
 from tracekit.trace.importers.source import LineSource
 from tracekit.trace.importers.spill import Spill
 from tracekit.trace.importers.values import check_values
 
 _Key = tuple[int, int]
-SQLITE_MAGIC = b"SQLite format 3\0"
 _REVISION_BYTES = 17
 _TOMBSTONE = b"t"
 _HASH_BYTES = 32
@@ -73,7 +71,7 @@ class StoreReader:
         self._scratch = scratch
         self._spill: Spill[_Key] = Spill(scratch, "store", _Key)  # type: ignore[arg-type]
         self._number = count()
-        self._unknown: Counter[str] = Counter()
+        self._unknown = Problems()
         self._lease_revisions = array("q")
         self._lease_times = array("q")
         self._untimed = 0
@@ -203,7 +201,12 @@ def _renewed_ns(value: bytes) -> int | None:
     except (EncryptedError, UnreadableError):
         return None
     renewed = spec.get("renewTime") if isinstance(spec, dict) else None
-    return parse_rfc3339(renewed) if isinstance(renewed, str) else None
+    return _received(renewed)
+
+
+def _received(text: Any) -> int | None:
+    at_ns = parse_rfc3339(text) if isinstance(text, str) else None
+    return at_ns if can_be_received(at_ns) else None
 
 
 def stream_of_key(key: bytes) -> str | None:
@@ -254,18 +257,9 @@ class EtcdReader(StoreReader):
 
 
 def _revision(name: bytes) -> int:
-    return int.from_bytes(name[:8], "big") if len(name) >= _REVISION_BYTES else 0
-
-
-def _is_plain_table(connection: sqlite3.Connection) -> bool:
-    """Whether what is called kine is stored: a view or a computed column may have no end."""
-    connection.execute("PRAGMA trusted_schema = OFF")
-    (tables,) = connection.execute(
-        "SELECT count(*) FROM sqlite_master "
-        "WHERE name = 'kine' AND type = 'table' AND sql LIKE 'CREATE TABLE%'"
-    ).fetchone()
-    columns = connection.execute("PRAGMA table_xinfo(kine)").fetchall()
-    return bool(tables) and all(hidden == 0 for *_, hidden in columns)
+    """The revision that a key of a store says; 0 where there is none that can be."""
+    found = int.from_bytes(name[:8], "big") if len(name) >= _REVISION_BYTES else 0
+    return found if found <= INT64_MAX else 0
 
 
 def _as_file(source: LineSource, scratch: Path) -> Path:
@@ -291,26 +285,26 @@ class KineReader(StoreReader):
         if not source.peek(len(SQLITE_MAGIC)).startswith(SQLITE_MAGIC):
             return
         path = _as_file(source, self._scratch)
-        uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
         try:
-            with closing(sqlite3.connect(uri, uri=True)) as connection:
-                connection.text_factory = bytes
-                connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, ROW_BYTES_MAX)
-                if not _is_plain_table(connection):
-                    raise sqlite3.DatabaseError("kine is no table of stored columns")  # noqa: TRY301
+            with stored_table(path, "kine") as connection:
                 self._rows(connection)
         except sqlite3.DatabaseError as error:
             raise TraceFormatError(
                 f"{source.name} is no database of kine ({error}): name k3s's server/db/state.db, "
                 "copied while k3s was stopped or with its state.db-wal checkpointed"
             ) from error
+        if source.path is not None and (log := beside(source.path)) is not None:
+            self.result.problems[
+                f"{log.name} lies beside it and is not read: what k3s wrote last is missing, until "
+                f"`sqlite3 {source.path.name} 'PRAGMA wal_checkpoint'` puts it in"
+            ] += 1
 
     def _rows(self, connection: sqlite3.Connection) -> None:
         (compacted,) = connection.execute(
             "SELECT coalesce(max(prev_revision), 0) FROM kine WHERE name = 'compact_rev_key'"
         ).fetchone()
         compacted = compacted if type(compacted) is int else 0
-        query = "SELECT id, name, created, deleted, value, old_value FROM kine ORDER BY id"
+        query = "SELECT id, name, created, deleted, value, old_value FROM kine"
         for revision, name, created, deleted, value, old in connection.execute(query):
             stream = stream_of_key(_bytes(name))
             if stream is None:
@@ -369,7 +363,7 @@ class DeltaReader(StoreReader):
         deleted = inner.get("type") in (1, "DELETE")
         created = pair.get("create_revision") == revision
         value = _base64(pair.get("value"))
-        at_ns = parse_rfc3339(str(event.get("time")))
+        at_ns = _received(event.get("time"))
         self.take(revision, text, _Stored(stream, text, value, deleted, created, at_ns=at_ns))
 
 

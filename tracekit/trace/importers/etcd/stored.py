@@ -68,7 +68,7 @@ def object_of(value: bytes, unknown: Counter[str]) -> Raw | None:
         try:
             found = orjson.loads(value)
         except orjson.JSONDecodeError as error:
-            raise UnreadableError(str(error)) from error
+            raise UnreadableError("it is no JSON") from error
         return found if isinstance(found, dict) else None
     if not value.startswith(PROTOBUF_PREFIX):
         raise UnreadableError("it is neither protobuf nor JSON")
