@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
-from math import isfinite
 from typing import Final
 
 from tracekit.base.cron.zones import UnknownZoneError, Zone, load_zone
@@ -97,10 +96,9 @@ def parse_clock_offset(seconds: float) -> int:
     Raises:
         UsageError: No clock is so far off, or it is no number.
     """
-    offset_ns = round(seconds * NS_PER_S) if isfinite(seconds) else None
-    if offset_ns is None or abs(offset_ns) > CLOCK_OFFSET_MAX_NS:
-        most_s = CLOCK_OFFSET_MAX_NS // NS_PER_S
+    most_s = CLOCK_OFFSET_MAX_NS // NS_PER_S
+    if not -most_s <= seconds <= most_s:  # nor is a number that is none
         raise UsageError(
             f"a clock offset of {seconds} s is no clock's: give seconds from -{most_s} to {most_s}"
         )
-    return offset_ns
+    return round(seconds * NS_PER_S)
