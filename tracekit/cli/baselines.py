@@ -12,6 +12,7 @@ from tracekit.answers.findings.baseline import Baseline, baseline_from
 from tracekit.base.errors import UsageError
 from tracekit.base.plain_files import NoPlainFileError, read_bounded
 from tracekit.cli.messages import tell
+from tracekit.cli.units import NAMED
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -24,7 +25,7 @@ def baseline_option(command: _Command) -> _Command:
     option = click.option(
         "--baseline",
         metavar="FILE",
-        type=click.Path(),
+        type=NAMED,
         help="Leave out what this file accepts; `diagnose --write-baseline` makes one.",
     )
     return option(command)

@@ -91,7 +91,7 @@ def _name(option: click.Option) -> str:
 
 def _fits(option: click.Option, value: Any) -> bool:
     """Whether a default for all verbs is one for this option: `output` may be a place, too."""
-    if value is None or isinstance(value, dict) or isinstance(option.type, click.Path | Here):
+    if value is None or isinstance(value, dict) or isinstance(option.type, Here):
         return False
     return not isinstance(option.type, click.Choice) or value in option.type.choices
 

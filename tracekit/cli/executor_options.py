@@ -12,6 +12,7 @@ import click
 from tracekit.cli import imports
 from tracekit.cli.damage import note_damage
 from tracekit.cli.messages import tell
+from tracekit.cli.units import NAMED, PROCESSES
 from tracekit.judge.executors.tasks import Executor
 from tracekit.trace.stores.cache_folder import cache_folder
 from tracekit.trace.stores.parts import Parts
@@ -42,7 +43,7 @@ def many_options(command: _Command) -> _Command:
 
 
 def _executor_options(command: _Command, help_text: str) -> _Command:
-    processes = click.option("--processes", metavar="N", type=click.IntRange(min=1), help=help_text)
+    processes = click.option("--processes", metavar="N", type=PROCESSES, help=help_text)
     scheduler = click.option(
         "--scheduler",
         metavar="ADDRESS",
@@ -51,6 +52,7 @@ def _executor_options(command: _Command, help_text: str) -> _Command:
     )
     parts = click.option(
         "--parts",
+        type=NAMED,
         metavar="PLACE",
         help="Keep what is found part by part in this directory or bucket, which all workers "
         "reach: a run that was cut goes on there.  [default with --scheduler local: the cache]",

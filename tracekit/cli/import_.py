@@ -26,7 +26,7 @@ from tracekit.cli import imports
 from tracekit.cli.completion import complete_file, complete_gates, complete_version
 from tracekit.cli.messages import say, tell
 from tracekit.cli.trace_options import parse_feature_gates, parse_flags, parse_version
-from tracekit.cli.units import HERE
+from tracekit.cli.units import HERE, NAMED, PROCESSES
 from tracekit.judge.executors.processes import cores
 from tracekit.judge.executors.work_ahead import Ahead
 from tracekit.report.table import counted
@@ -63,7 +63,9 @@ def import_() -> None:
 
 def _command(name: str, about: str, kind: str | None, *, hidden: bool = False) -> None:
     @import_.command(name, help=about, hidden=hidden)
-    @click.argument("files", nargs=-1, required=True, metavar="FILE…", shell_complete=complete_file)
+    @click.argument(
+        "files", nargs=-1, required=True, type=NAMED, metavar="FILE…", shell_complete=complete_file
+    )
     @click.option(
         "-o", "--output", type=HERE, required=True, metavar="TRACE", help="Directory to write."
     )
@@ -71,6 +73,7 @@ def _command(name: str, about: str, kind: str | None, *, hidden: bool = False) -
         "--with",
         "others",
         multiple=True,
+        type=NAMED,
         metavar="OTHER",
         help="Another source or trace of the same cluster and time, to be combined; repeatable.",
     )
@@ -103,7 +106,7 @@ def _command(name: str, about: str, kind: str | None, *, hidden: bool = False) -
     @click.option(
         "--processes",
         metavar="N",
-        type=click.IntRange(min=1),
+        type=PROCESSES,
         help="Use so many processes for large watch logs; the trace is the same.  [default: the "
         "cores]",
     )

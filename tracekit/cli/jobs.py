@@ -133,7 +133,8 @@ def jobs(
     rows = _matching(rows, _namespace=namespace, _outcome=options["outcome"], _cronjob=cronjob)
     if selector is not None:
         labels = [dict(found or ()) for found in rows["_labels"].to_pylist()]
-        rows = rows.filter([selector_matches(selector, found) for found in labels])
+        fits = [selector_matches(selector, found) for found in labels]
+        rows = rows.filter(pa.array(fits, pa.bool_()))
     if not rows.num_rows and not session.is_damaged:
         tell("no Job found" + _why_none(session))
     if output == "table" and not session.rows("SELECT 1 FROM coverage WHERE stream = 'pods'"):

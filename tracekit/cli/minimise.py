@@ -14,7 +14,7 @@ from tracekit.cli.completion import complete_key, complete_trace
 from tracekit.cli.messages import say, tell
 from tracekit.cli.redact import redacted_copy
 from tracekit.cli.trace_options import parse_flags, rules_options, tell_warnings
-from tracekit.cli.units import DURATION, HERE_AS_PATH
+from tracekit.cli.units import DURATION, HERE_AS_PATH, NAMED_AS_PATH
 from tracekit.judge.judged import Judge, resolve_era
 from tracekit.minimise.limit import OutOfTimeError, TimeLimit
 from tracekit.minimise.run import Minimised, minimise, write
@@ -42,9 +42,7 @@ from tracekit.versions.era import Era
 )
 @click.option("--finding", metavar="TK101", help="The first finding of this id.")
 @click.option("--redact", metavar="FIELDS", help="Hash env, args, … (see docs), all, or strict.")
-@click.option(
-    "--key-file", type=click.Path(path_type=Path), help="Key of --redact; random without it."
-)
+@click.option("--key-file", type=NAMED_AS_PATH, help="Key of --redact; random without it.")
 @click.option(
     "--attempts",
     type=click.IntRange(min=1),

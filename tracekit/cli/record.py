@@ -19,7 +19,7 @@ from tracekit.base.escaping import for_terminal
 from tracekit.base.stopping import ENDING, on_signals
 from tracekit.cli.connecting import connection_options, take_connection
 from tracekit.cli.record_status import StatusDisplay
-from tracekit.cli.units import DURATION, SIZE, format_bytes
+from tracekit.cli.units import DURATION, NAMED_AS_PATH, SIZE, format_bytes
 from tracekit.cli.watch_beside import watching
 from tracekit.record.container_logs.logs import LogMode, LogOptions
 from tracekit.record.credentials.kubeconfig import Connection
@@ -111,9 +111,7 @@ class _Options(Struct, frozen=True, kw_only=True):
 )
 @click.option("--flush-interval", type=DURATION, default="1s", help="What a crash may lose.")
 @click.option("--redact", metavar="FIELDS", help="Hash env, args, … (see docs), all, or strict.")
-@click.option(
-    "--key-file", type=click.Path(path_type=Path), help="Key of the hashes; random without it."
-)
+@click.option("--key-file", type=NAMED_AS_PATH, help="Key of the hashes; random without it.")
 @click.option("--judge", is_flag=True, help="Judge it meanwhile: `tracekit watch` beside it.")
 @click.option("--metrics-port", type=int, help="Serve /metrics and /healthz here.")
 @click.option("--metrics-address", default="127.0.0.1", help="Address of --metrics-port.")

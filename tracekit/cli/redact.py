@@ -15,7 +15,7 @@ from tracekit.base.errors import UsageError
 from tracekit.base.escaping import for_terminal
 from tracekit.cli.completion import complete_trace
 from tracekit.cli.messages import say
-from tracekit.cli.units import HERE_AS_PATH
+from tracekit.cli.units import HERE_AS_PATH, NAMED_AS_PATH
 from tracekit.record.redaction.redact import FIELDS, STRICT, Redactor, parse_fields, read_key
 from tracekit.record.redaction.secrets import suspicions
 from tracekit.report.table import counted
@@ -37,7 +37,7 @@ _SHOWN_EXAMPLES = 3
 )
 @click.option(
     "--key-file",
-    type=click.Path(path_type=Path),
+    type=NAMED_AS_PATH,
     help="Key of the hashes, to get equal ones in other traces; random without it.",
 )
 @click.option("--strict", is_flag=True, help="Keep nothing but what a replay needs.")

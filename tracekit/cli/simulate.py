@@ -11,7 +11,7 @@ from tracekit.base.errors import UsageError
 from tracekit.base.plain_files import NoPlainFileError, read_bounded
 from tracekit.cli.completion import complete_gates, complete_version
 from tracekit.cli.messages import say, tell
-from tracekit.cli.units import HERE
+from tracekit.cli.units import HERE, NAMED
 from tracekit.model.simulate.draws import SeededDraws
 from tracekit.model.simulate.manifests import manifests_of
 from tracekit.model.simulate.run import Run, simulate
@@ -35,6 +35,7 @@ _BYTES_MAX = 16 << 20
 @click.command("simulate")
 @click.option(
     "--workload",
+    type=NAMED,
     metavar="FILE",
     required=True,
     help="What users do, how pods fare, what goes wrong (docs/simulate.md); - for standard input.",

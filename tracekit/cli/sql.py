@@ -27,7 +27,7 @@ from tracekit.cli.trace_options import (
     namespace_option,
     rules_options,
 )
-from tracekit.cli.units import DURATION
+from tracekit.cli.units import DURATION, NAMED
 from tracekit.report.rows import FORMATS, write_rows
 from tracekit.report.table import counted
 from tracekit.sql.bounds import Bounds
@@ -46,7 +46,12 @@ _WITH_POSITIONS = re.compile(r"observations|stream_pos|internal", re.IGNORECASE)
 @click.command()
 @click.argument("words", nargs=-1, metavar='TRACE… ["QUERY"]', shell_complete=complete_trace)
 @click.option(
-    "-f", "--file", "script", metavar="FILE", help="Read the query from a file (-: stdin)."
+    "-f",
+    "--file",
+    "script",
+    type=NAMED,
+    metavar="FILE",
+    help="Read the query from a file (-: stdin).",
 )
 @click.option(
     "-o",

@@ -69,7 +69,17 @@ def _bytes_of(unit: str) -> int:
     return base ** (_POWERS.index(unit[0].upper()) + 1) if unit else 1
 
 
-class Here(click.Path):
+class Named(click.Path):
+    """A file or folder: "", what a variable of a shell is that was not set, would be `.`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Refuse what names nothing."""
+        if not value:
+            self.fail("'' names nothing: name a file or directory, or leave it out.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class Here(Named):
     """Where to write on this machine."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -93,6 +103,10 @@ class Here(click.Path):
 
 DURATION = Duration()
 SIZE = Size()
+#: So many processes at most: each takes about 100 MB, and all are begun at once.
+PROCESSES = click.IntRange(1, 1024)
+NAMED = Named()
+NAMED_AS_PATH = Named(path_type=Path)
 HERE = Here()
 HERE_AS_PATH = Here(path_type=Path)
 

@@ -98,11 +98,12 @@ def findings_about_job(
 
 def _add_owners(facts: Facts, reader: TraceReader, namespace: str) -> None:
     """Give the Jobs their CronJobs, as far as these are there."""
-    wanted = {job.last.row["owner_uid"] for job in facts.jobs if job.cronjob}
+    wanted = {s.row["owner_uid"] for job in facts.jobs if job.cronjob for s in job.states}
     if not wanted:
         return
     rows = reader.table(COLUMNS, streams=["cronjobs"], namespace=namespace)
-    mine = rows.filter(pc.is_in(rows["uid"].cast(pa.string()), pa.array(sorted(wanted - {None}))))
+    uids = pa.array(sorted(wanted - {None}), pa.string())
+    mine = rows.filter(pc.is_in(rows["uid"].cast(pa.string()), uids))
     facts.cronjobs = facts_of(
         lazy_rows([mine], KEYS), ticks=(), judgements=Listed(()), not_judged=None, gaps=(),
         streams={}, problems=(), generation=Generation.GEN3,

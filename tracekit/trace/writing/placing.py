@@ -6,7 +6,7 @@ import errno
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tracekit.base.errors import UsageError
@@ -48,6 +48,7 @@ def placed(target: Path, doing: str) -> Iterator[Path]:
     """
     folder = target.with_name(f".{target.name}.{doing}")
     place = folder / _TRACE
+    absent = [above for above in target.parents if not above.exists()]
     if folder.exists():
         if place.exists():
             TraceLock(place).release()
@@ -61,6 +62,9 @@ def placed(target: Path, doing: str) -> Iterator[Path]:
         raise unwritable(target, error) from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):  # what was made for nothing is empty
+            for above in absent:
+                above.rmdir()
 
 
 def _put(finished: Path, target: Path) -> None:

@@ -1,0 +1,80 @@
+"""Values of options that no value is: refused in one sentence, and nothing is made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.attack.answers import is_refusal, run
+from tests.support.command_tree import options
+from tests.support.traces import ROOT, import_log
+from tracekit.cli.units import Named
+
+RECORD = ROOT / "tests" / "data" / "replay" / "status-emptied-by-hand"
+
+
+@pytest.fixture
+def trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    import_log(RECORD / "watch.jsonl.zst", tmp_path / "trace", RECORD)
+    return "trace"
+
+
+def left(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()} - {"trace"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("replay", "trace", "--processes", "1000000"),
+        ("import", "watch", str(RECORD / "watch.jsonl.zst"), "-o", "out", f"--processes={2**63}"),
+        ("info", "trace", "--clock-offset", "1e308"),
+    ],
+    ids=lambda words: words[-1],
+)
+@pytest.mark.usefixtures("trace")
+def test_a_number_beyond_all_use_is_refused(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """A million processes would be begun."""
+    assert is_refusal(run(*words)), run(*words)
+    assert not left(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("import", "watch", str(RECORD / "watch.jsonl.zst"), "-o", "out", "--with="),
+        ("diagnose", "trace", "--write-baseline="), ("diagnose", "trace", "--baseline="),
+        ("demo", "-o", ""), ("report", "trace", "-o", ""), ("replay", "trace", "--parts="),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+@pytest.mark.usefixtures("trace")
+def test_an_empty_name_is_no_place(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """A variable of a shell that was not set: `--with "$LOG"` read all of the current folder."""
+    code, out, said = run(*words)
+    assert is_refusal((code, out, said)), said
+    assert "'' names nothing" in said
+    assert not left(tmp_path)
+
+
+def test_every_option_that_names_a_file_refuses_an_empty_one() -> None:
+    files = {"FILE", "DIR", "OUT", "PLACE", "OTHER"}
+    theirs = [(verb, o) for verb, o in options() if o.metavar in files]
+    not_named = {o.opts[-1] for _, o in theirs if not isinstance(o.type, Named)}
+    assert not_named == {"--kubeconfig"}  # kubectl takes an empty one as none
+    assert len(theirs) > len(files)
+
+
+def test_a_refused_output_leaves_no_folders(trace: str, tmp_path: Path) -> None:
+    stranger = RECORD.parent / "ends-after-a-start"
+    import_log(stranger / "watch.jsonl.zst", tmp_path / "other", stranger)
+    assert is_refusal(run("merge", trace, "other", "-o", "no/such/out"))
+    assert left(tmp_path) == {"other"}
+
+
+def test_labels_are_asked_of_no_rows(trace: str) -> None:
+    code, out, said = run("jobs", trace, "-l", "app in (a, b)", "--from", "9999-01-01T00:00:00Z")
+    assert (code, out) == (0, ""), said
+    assert "no Job found" in said
