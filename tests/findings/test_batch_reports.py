@@ -214,7 +214,7 @@ def invalid(user: str, field: str) -> Object:
     return refused(asked("patch", job(), user, "09:10:00", 120), {**INVALID, "message": message})
 
 
-def drained() -> list[Object]:
+def drained(user: str = ALICE) -> list[Object]:
     """A Job whose pod somebody evicts, as `kubectl drain` does."""
     made = job({"backoffLimit": 0}, NOT_STARTED)
     begun = pod("Pending", spec={"nodeName": None}, meta={"generateName": "work-"})
@@ -229,7 +229,7 @@ def drained() -> list[Object]:
         asked("create", made, "dora", "09:00:00", 100),
         asked("create", begun, f"{MANAGER}job-controller", "09:00:00", 101),
         asked("patch", runs, "system:node:n1", "09:01:00", 103, "status"),
-        {**asked("create", runs, ALICE, "09:10:00", 110, "eviction"), "responseObject": done},
+        {**asked("create", runs, user, "09:10:00", 110, "eviction"), "responseObject": done},
         asked("patch", over, "system:node:n1", "09:10:02", 112, "status"),
         asked("update", failed_job, f"{MANAGER}job-controller", "09:10:03", 113, "status"),
     ]
@@ -305,6 +305,10 @@ AUDITED: dict[str, tuple[list[Object], str, tuple[str, ...], tuple[str, ...]]] =
     "a drain, by whom": (
         drained(), "TK403", ("EvictionByEvictionAPI",
                              "alice asked for it at 2026-05-04 09:10:00Z (audit log)"), ()),
+    "karpenter#1167, by whom": (
+        drained(f"{MANAGER}karpenter"), "TK403",
+        (f"Karpenter took work-a off its node (asked for by {MANAGER}karpenter at 2026-05-04 09:10",
+         'Set karpenter.sh/do-not-disrupt: "true" in the pod template'), ()),
     "helm, hook-succeeded": (
         hooked(), "TK432", (f"was deleted by {CI} as it became Complete", "deleted 1 s later",
                             "before-hook-creation"), ()),

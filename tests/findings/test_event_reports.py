@@ -221,7 +221,7 @@ ASKED = {
          pod("Running", container("main", RUNNING)),
          of("Pod", "work-1-x2x4z", "TaintManagerEviction", "Marking for deletion Pod app/work-1-x2x4z",
             "09:20", type="Normal")),
-        ("INFO TK450", "went on after others ended pods of it, as Events tell", "work-1-x2x4z"), ()),
+        ("INFO TK450", "went on after the taint-eviction-controller ended pods of it", "work-1-x2x4z"), ()),
     "an index that a policy does not try again": Asked(
         (indexed(), pod("Failed", container("main", ended(42)), meta=of_index(1)),
          pod("Succeeded", container("main", ended(0, "Completed")), meta=of_index(0))),
@@ -303,12 +303,22 @@ EVENTS: dict[str, tuple[tuple[Object, ...], tuple[str, ...], tuple[str, ...]]] =
         (PLACED, of_node("n1", "NodeNotReady", "09:01"),
          of("Pod", "load-x2x4z", "TaintManagerEviction", "Marking for deletion Pod app/load-x2x4z",
             "09:06", type="Normal"), LIMIT),
-        ("TK443", "Event TaintManagerEviction of pod load-x2x4z", "Events of node n1: NodeNotReady",
-         "See why node n1 was lost"), ("TK445",)),
+        ("TK443", "the taint-eviction-controller ended load-x2x4z (Event TaintManagerEviction: ",
+         "Events of node n1: NodeNotReady", "See why node n1 was lost"), ("TK445",)),
     "airflow#59626, a pod that gave way": (
         (of("Pod", "fresh-abc", "Preempted", "Preempted by a pod on node n7", "09:03", type="Normal"),),
-        ("WARNING TK445 Pod app/fresh-abc: was ended by others, as an Event tells (Preempted)",
+        ("WARNING TK445 Pod app/fresh-abc: was ended by the kube-scheduler, as an Event tells (Preempted)",
          "priorityClassName"), ()),
+    "karpenter#651, a pod that Karpenter took": (
+        (of("Pod", "load-x2x4z", "Evicted", "Evicted pod: Underutilized", "09:03", type="Normal"), LIMIT),
+        ("TK443", "Karpenter ended load-x2x4z (Event Evicted: Evicted pod: Underutilized)",
+         'Set karpenter.sh/do-not-disrupt: "true" in the pod template'), ("TK445",)),
+    "a pod that the cluster autoscaler took": (
+        (of("Pod", "load-x2x4z", "ScaleDown", "deleting pod for node scale down", "09:03", type="Normal"),),
+        ("TK445 Pod app/load-x2x4z: was ended by the cluster autoscaler", "safe-to-evict"), ()),
+    "memory of a node that a kubelet lacked": (
+        (of("Pod", "load-x2x4z", "Evicted", "The node was low on resource: memory.", "09:03"),),
+        ("TK445 Pod app/load-x2x4z: was ended by the kubelet", "resources.requests"), ("autoscaler",)),
     "a deletion that was cancelled": (
         (of("Pod", "fresh-abc", "TaintManagerEviction", "Cancelling deletion of Pod app/fresh-abc",
             "09:03", type="Normal"),), (), ("TK445",)),
@@ -388,7 +398,10 @@ def test_a_table_of_events_says_why_a_job_failed(run, tmp_path: Path) -> None:  
     assert "TK443 Job app/load: was shown as failed (BackoffLimitExceeded)" in out
     assert "Event BackOff of pod load-x2x4z: Back-off restarting failed container, at about" in out
     assert "kubectl logs -n app load-x2x4z --previous" in out
-    assert "TK445 Pod app/fresh-abc: was ended by others, as an Event tells (Preempted)" in out
+    assert (
+        "TK445 Pod app/fresh-abc: was ended by the kube-scheduler, as an Event tells (Preempted)"
+        in out
+    )
     assert "TK445 Pod app/load-x2x4z" not in out
     assert "other-abc" not in out
 
@@ -436,6 +449,79 @@ def test_who_scaled_a_node_down_is_told_of_a_pod_of_a_workflow(run, tmp_path: Pa
     file.write_text("".join(json.dumps({"type": kind, "object": o}) + "\n" for kind, o in found))
     out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
     assert "WARNING TK451 Pod app/work-a: was deleted while it ran: a disruption (ScaleDown)" in out
+
+
+RUNNER = {"karpenter.sh/do-not-disrupt": "true"}
+
+
+@pytest.mark.parametrize(
+    ("annotations", "advice"),
+    [
+        (RUNNER, 'Its pods have karpenter.sh/do-not-disrupt: "true" already'),
+        ({}, 'Set karpenter.sh/do-not-disrupt: "true" in the pod\'s annotations'),
+    ],
+)
+def test_who_took_a_pod_without_a_job_is_told(
+    run, tmp_path: Path, annotations: Object, advice: str  # noqa: F811
+) -> None:  # fmt: skip
+    """karpenter-provider-aws#8276."""
+    mine = disrupted("EvictionByEvictionAPI")
+    mine["metadata"].update(ownerReferences=[], finalizers=[], labels={}, annotations=annotations)
+    said = of("Pod", "work-a", "Evicted", "Evicted pod: Expired", "09:05", type="Normal")
+    file = tmp_path / "pods.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [mine, said]}))
+    out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
+    assert "Karpenter took work-a off its node (Event Evicted, 2026-05-04 09:05:00Z: " in out
+    assert advice in out
+
+
+def test_who_ended_a_described_pod_its_events_tell(run, tmp_path: Path) -> None:  # noqa: F811
+    """karpenter#701."""
+    file = tmp_path / "pod.txt"
+    file.write_text(GOING)
+    out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
+    assert "Karpenter ended train-7mx4k (Event Evicted: Evicted pod: Underutilized)" in out
+    assert 'do: Set karpenter.sh/do-not-disrupt: "true"' in out
+
+
+GOING = """Name:         train-7mx4k
+Namespace:    ml
+Node:         n1/10.0.0.1
+Status:       Terminating (lasts 41s)
+Controlled By:  Job/train
+Containers:
+  train:
+    State:          Running
+    Ready:          True
+Events:
+  Type     Reason     Age   From               Message
+  ----     ------     ----  ----               -------
+  Normal   Evicted    71s   karpenter          Evicted pod: Underutilized
+  Normal   Killing    71s   kubelet            Stopping container train
+"""
+
+
+def test_a_policy_of_its_own_is_not_advised_to_a_job(run, tmp_path: Path) -> None:  # noqa: F811
+    """Its pods gave way, and nobody saw them."""
+    rule = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+    items = [
+        job({"podFailurePolicy": {"rules": [rule]}}, {"active": 1}),
+        pod("Running", container("main", RUNNING), meta={"name": "work-x2x4z"}),
+        of(
+            "Pod",
+            "work-q4q4z",
+            "Preempted",
+            "Preempted by a pod on node n7",
+            "09:03",
+            type="Normal",
+        ),
+    ]
+    file = tmp_path / "list.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
+    assert "TK450 Job app/work: went on after the kube-scheduler ended pods of it" in out
+    assert "its podFailurePolicy decides whether that counts" in out
+    assert "Let a podFailurePolicy ignore" not in out
 
 
 def test_explain_tells_of_a_job_by_events_alone(run, tmp_path: Path) -> None:  # noqa: F811

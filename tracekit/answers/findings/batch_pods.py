@@ -21,7 +21,7 @@ from tracekit.answers.endings import (
     memory_limit,
     when_over,
 )
-from tracekit.answers.findings.evictors import is_eviction
+from tracekit.answers.findings.evictors import is_eviction, taken_alone
 from tracekit.answers.findings.nodes import also, signs_of_killed, signs_of_pods
 from tracekit.answers.findings.ownerless import held_since, is_of_job, labelled_job
 from tracekit.answers.findings.pulls import pull_of, unpulled_pod
@@ -138,11 +138,12 @@ def _deleted(facts: Facts, pod: Pod) -> _Reported | None:
     if reason is not None:
         by, severity = f": {DISRUPTERS.get(reason, 'a disruption')} ({reason})", Severity.WARNING
     node = pod.last.row["node_name"]
-    return _Reported(
+    reported = _Reported(
         f"was deleted while it ran{by}", going.at_ns,
         f"at {clock(going.at_ns)}" + (f" on node {node}" if node else ""),
         _AGAIN if severity is Severity.WARNING else _ASK, severity,
     )  # fmt: skip
+    return _by_taker(facts, pod, reported)
 
 
 _AGAIN = "Nothing creates it anew but who made it: let that try again after disruptions."
@@ -183,7 +184,8 @@ def _failed(facts: Facts, pod: Pod) -> _Reported | None:
     if left is not None:
         ended += f"; container {left.container}: {shortened(left.message)}"
         todo = of_start(left.message) or todo
-    return _Reported(claim, pod.over_ns, ended, todo)
+    reported = _Reported(claim, pod.over_ns, ended, todo)
+    return _by_taker(facts, pod, reported) if ending.cause is Cause.DISRUPTED else reported
 
 
 def _ended(pod: Pod) -> Iterator[dict[str, object]]:
@@ -212,6 +214,14 @@ def _by_ending(pod: Pod, ending: Ending) -> tuple[str, str | None]:
         return f"failed ({ending.reason or 'no reason given'})", None
     again = _OTHERS if is_of_job(pod) else _AGAIN
     return claim, f"{of_eviction(ending.message) or ''} {again}".strip()
+
+
+def _by_taker(facts: Facts, pod: Pod, reported: _Reported) -> _Reported:
+    """The same with who took it off its node, where anything tells."""
+    taken = taken_alone(facts, pod)
+    if taken is None:
+        return reported
+    return reported._replace(detail=f"{reported.detail}; {taken.said}", todo=taken.todo)
 
 
 def _log(pod: Pod, container: str, *, before: bool = False) -> str:

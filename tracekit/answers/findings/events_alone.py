@@ -11,7 +11,7 @@ from typing import Final
 
 from tracekit.answers.event_index import ALREADY_ACTIVE, is_pod_of
 from tracekit.answers.findings.cron_stalls import of_warning
-from tracekit.answers.findings.evictors import is_eviction
+from tracekit.answers.findings.evictors import Ender, ended_by, is_eviction
 from tracekit.answers.findings.nodes import NodeSigns, also, signs_of_unseen, troubled
 from tracekit.answers.findings.telling import is_harmless, most_telling
 from tracekit.answers.findings.unplaced import quoted
@@ -56,19 +56,10 @@ FAILS = frozenset(
 _ABOUT: Final = ("Job", "CronJob", *MAKERS)
 #: In the API server's words for what admission refuses.
 _FORBIDDEN: Final = " is forbidden: "
-_LOST: Final = (
-    "A Job makes another pod, as far as its backoffLimit goes; who makes pods without a Job has to "
-    "try again. See who ended it, and why: kubectl describe node, the autoscaler's log."
-)
 _BEFORE: Final = f"did not start, as the run before had not ended (Forbid; Event {ALREADY_ACTIVE})"
 _RUNS_ON: Final = (
     "See why that run has not ended: kubectl get jobs,pods; an activeDeadlineSeconds in the "
     "jobTemplate ends one that hangs."
-)
-_PREEMPTED: Final = (
-    "Pods of a higher priority took its place: a priorityClassName of a higher value keeps it "
-    "there. A Job makes another pod, as far as its backoffLimit goes; who makes pods without a Job "
-    "has to try again."
 )
 _Events = dict[tuple[str, str, str], list[State]]
 
@@ -136,13 +127,13 @@ def _failed(
     detail, todo = f"{clock(last.last_ns)}: {message}", None
     if cause is not None:
         kind, name = cause.row["involved_kind"], cause.row["involved_name"]
-        said = quoted(cause) if kind == "Pod" else f"{cause.row['reason']}: {cause.row['message']}"
+        said = told(cause) if kind == "Pod" else f"{cause.row['reason']}: {cause.row['message']}"
         detail += f"; {said}"
         todo = advice_for(
             Target(kind, job.namespace, name), cause.row["reason"], str(cause.row["message"] or "")
         )
     signs = _of_nodes(facts, about, last.last_ns, nodes)
-    if signs is not None and (cause is None or _lost([cause]) is not None):
+    if signs is not None and (cause is None or lost_in([cause]) is not None):
         todo = signs.todo
     return Case(
         FAILED, job, f"was told of as failed ({reason})", min(_times([*fatal, *about])),
@@ -156,7 +147,7 @@ def _of_pod(
     facts: Facts, target: Target, events: Sequence[State], nodes: set[str]
 ) -> Iterator[Case]:
     """What is told of a pod: that others ended it, else the warning that tells most."""
-    lost, telling = _lost(events), most_telling(events)
+    lost, telling = lost_in(events), most_telling(events)
     warnings = [event for event in events if event.row["event_type"] == "Warning"]
     event = lost or telling or max(warnings, key=lambda e: e.last_ns, default=None)
     if event is None:
@@ -173,8 +164,8 @@ def _of_pod(
         beside += "; it began after that"
     signs = _of_nodes(facts, events, event.last_ns, nodes) if lost is not None else None
     claim = f"was told of with the warning {reason}"
-    if lost is not None:
-        claim = f"was ended by others, as an Event tells ({reason})"
+    if (by := lost_by(target, reason, message)) is not None:
+        claim = was_ended(by, reason)
     yield _case(
         target, _times(same), claim,
         f"{shortened(message)}; {_often(same)}{beside}{also(signs)}; the record has no Pods",
@@ -210,12 +201,26 @@ def _often(events: Sequence[State]) -> str:
 
 def reason_of(events: Sequence[State]) -> State | None:
     """What became of the pods of a Job that failed: that others ended one, else what tells most."""
-    return _lost(events) or most_telling(events)
+    return lost_in(events) or most_telling(events)
 
 
-def is_lost(target: Target, reason: str, message: str) -> bool:
-    """Whether an Event says that others end a pod."""
-    return target.kind == "Pod" and is_eviction({"reason": reason, "message": message})
+def told(event: State) -> str:
+    """An Event about a pod in its own words, behind who ended the pod, if it says so."""
+    by, row = ended_by(event.row), event.row
+    if by is None:
+        return quoted(event)
+    said = shortened(str(row["message"] or ""))
+    return f"{by.name} ended {row['involved_name']} (Event {row['reason']}: {said})"
+
+
+def was_ended(by: Ender, reason: str) -> str:
+    """What is claimed of a pod that somebody ended, as such an Event says."""
+    return f"was ended by {by.name}, as an Event tells ({reason})"
+
+
+def lost_by(target: Target, reason: str, message: str) -> Ender | None:
+    """Who ended a pod, as an Event says; None of any other."""
+    return ended_by({"reason": reason, "message": message}) if target.kind == "Pod" else None
 
 
 def as_state(event: ShownEvent, at_ns: int) -> State:
@@ -228,7 +233,7 @@ def as_state(event: ShownEvent, at_ns: int) -> State:
     return State(row, at_ns)
 
 
-def _lost(events: Sequence[State]) -> State | None:
+def lost_in(events: Sequence[State]) -> State | None:
     """The last Event which says that others ended a pod."""
     found = [e for e in events if e.row["involved_kind"] == "Pod" and is_eviction(e.row)]
     return max(found, key=lambda event: event.last_ns, default=None)
@@ -254,8 +259,8 @@ def advice_for(target: Target, reason: str, message: str) -> str | None:
         return of_warning(reason, message)[2]
     if target.kind != "Pod":
         return None
-    if is_lost(target, reason, message):
-        return _PREEMPTED if reason.startswith("Preempt") else _LOST
+    if (by := lost_by(target, reason, message)) is not None:
+        return by.todo
     logs = logs_of(target.namespace, target.name, " --previous")
     return of_pod_event(reason, message) or logs
 

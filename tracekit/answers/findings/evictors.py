@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
 
+from tracekit.answers.remedies import of_eviction
 from tracekit.answers.trace_model import Facts, Job, Pod, Row, State
 from tracekit.answers.words import clock, named
-from tracekit.base.kube.actors import name_of
+from tracekit.base.kube.actors import DISRUPTERS, name_of
 
 
 class _Evictor(Struct, frozen=True):
@@ -44,11 +45,18 @@ _VPA: Final = _Evictor(
 #: descheduler (any: a plugin's name), pkg/descheduler/evictions; vertical-pod-autoscaler's updater.
 _EVENTS: Final = (
     ("ScaleDown", re.compile(""), _CLUSTER),
-    ("Evicted", re.compile("Evicted pod: "), _KARPENTER),
+    ("Evicted", re.compile("^Evicted pod(?::|$)"), _KARPENTER),
     ("Disrupted", re.compile(""), _KARPENTER),
     ("EvictedByVPA", re.compile(""), _VPA),
     ("", re.compile(r" node by sigs\.k8s\.io/descheduler$"), _DESCHEDULER),
 )
+
+
+#: The same by a part of the user that asked for an eviction: names that their manifests give them.
+_USERS: Final = (
+    ("karpenter", _KARPENTER), ("cluster-autoscaler", _CLUSTER), ("descheduler", _DESCHEDULER),
+    ("vpa-updater", _VPA),
+)  # fmt: skip
 
 
 #: Others that end pods, by their Events about them: the scheduler, the taint manager (up to 1.28),
@@ -58,14 +66,50 @@ _ENDED: Final = (
 )  # fmt: skip
 #: The taint manager's words once a node is well again.
 _CANCELLED: Final = "Cancelling deletion"
+_LOST: Final = (
+    "See why: kubectl describe node. A Job makes another pod, as far as its backoffLimit goes; who "
+    "makes pods without a Job has to try again."
+)
+_PREEMPTED: Final = (
+    "Pods of a higher priority took its place: a priorityClassName of a higher value keeps it "
+    "there. A Job makes another pod, as far as its backoffLimit goes; who makes pods without a Job "
+    "has to try again."
+)
+_NODE_LOST: Final = (
+    "Its node did not answer for longer than it tolerates that, or was given a taint NoExecute: "
+    "kubectl describe node. A Job makes another pod, as far as its backoffLimit goes; who makes "
+    "pods without a Job has to try again."
+)
+_OF_NODES: Final = ("TaintManagerEviction", "NodeControllerEviction")
+
+
+class Ender(Struct, frozen=True):
+    """Who ended a pod, and what keeps it from that."""
+
+    name: str
+    todo: str
+
+
+def ended_by(event: Row) -> Ender | None:
+    """Who ended a pod, as an Event about it says; None of any other Event."""
+    if (found := _evictor(event)) is not None:
+        return Ender(found.name, _todo(found, {}, {}))
+    reason, message = str(event["reason"] or ""), str(event["message"] or "")
+    if reason not in _ENDED or message.startswith(_CANCELLED):
+        return None
+    todo = _PREEMPTED if reason.startswith("Preempt") else of_eviction(message) or _LOST
+    return Ender(f"the {DISRUPTERS[reason]}", _NODE_LOST if reason in _OF_NODES else todo)
 
 
 def is_eviction(event: Row) -> bool:
     """Whether an Event about a pod says that others end it."""
+    return ended_by(event) is not None
+
+
+def _evictor(event: Row) -> _Evictor | None:
     reason, message = str(event["reason"] or ""), str(event["message"] or "")
-    if reason in _ENDED:
-        return not message.startswith(_CANCELLED)
-    return any(r in ("", reason) and text.search(message) for r, text, _ in _EVENTS)
+    found = (e for r, text, e in _EVENTS if r in ("", reason) and text.search(message))
+    return next(found, None)
 
 
 def evictions_unseen(facts: Facts, job: Job) -> list[State]:
@@ -87,19 +131,44 @@ class Taken(Struct, frozen=True):
 
 
 def taken_by(facts: Facts, job: Job, pods: Sequence[Pod]) -> Taken | None:
-    """What those say of some pods of a Job; of no pods: of all that are its by their name."""
-    for event in _events(facts, job, pods):
-        reason, message = str(event["reason"]), str(event["message"] or "")
-        found = next(
-            (e for r, text, e in _EVENTS if r in ("", reason) and text.search(message)), None
-        )
-        if found is not None:
+    """Who took some pods of a Job, by an audit log, else by what those say of it.
+
+    Of no pods: of all that are its by their name.
+    """
+    template = _mapping(job.spec.get("template"))
+    of_pods = _mapping(_mapping(template.get("metadata")).get("annotations"))
+    events = [event for pod in pods for event in facts.events_of_pod(pod)]
+    if not pods:  # those that went before anybody looked have a name still: NAME-, five characters
+        events = [*facts.events_of_named(job)]
+    return _taken(pods, events, of_pods, job.last.annotations)
+
+
+def taken_alone(facts: Facts, pod: Pod) -> Taken | None:
+    """The same of a pod that was made without a Job."""
+    return _taken([pod], facts.events_of_pod(pod), pod.last.annotations, None)
+
+
+def _taken(
+    pods: Sequence[Pod], events: Sequence[State], of_pods: Mapping[str, Any],
+    of_job: Mapping[str, Any] | None,
+) -> Taken | None:  # fmt: skip
+    for pod in pods:
+        going = pod.deletion
+        user = "" if going is None else str(going.row["actor"] or "")
+        by = next((e for part, e in _USERS if part in user), None)
+        if going is not None and by is not None:
+            return Taken(
+                f"{by.name} took {pod.name} off its node (asked for by {user} at "
+                f"{clock(going.at_ns)}, audit log)", _todo(by, of_pods, of_job),
+            )  # fmt: skip
+    for event in (state.row for state in events):
+        if (by := _evictor(event)) is not None:
             at_ns = int(event["last_ns"] or event["recv_ns"] or 0)
-            pod = event["involved_name"]
             said = (
-                f"{found.name} took {pod} off its node (Event {reason}, {clock(at_ns)}: {message})"
+                f"{by.name} took {event['involved_name']} off its node (Event {event['reason']}, "
+                f"{clock(at_ns)}: {event['message'] or ''})"
             )
-            return Taken(said, _todo(job, found))
+            return Taken(said, _todo(by, of_pods, of_job))
     return None
 
 
@@ -120,19 +189,10 @@ def _asked_by(pods: Sequence[Pod]) -> str:
     return ""
 
 
-def _events(facts: Facts, job: Job, pods: Sequence[Pod]) -> Iterator[Row]:
-    if pods:
-        yield from (event.row for pod in pods for event in facts.events_of_pod(pod))
-        return
-    # Pods that went before anybody looked have a name still: NAME-, five characters.
-    yield from (event.row for event in facts.events_of_named(job))
-
-
-def _todo(job: Job, by: _Evictor) -> str:
+def _todo(by: _Evictor, of_pods: Mapping[str, Any], of_job: Mapping[str, Any] | None) -> str:
+    """What keeps it off pods of such annotations, whose Job has those; None where none has one."""
     if not by.annotation:
         return by.todo
-    template = _mapping(job.spec.get("template"))
-    of_pods = _mapping(_mapping(template.get("metadata")).get("annotations"))
     wanted = f'{by.annotation}: "{by.value}"'
     if str(of_pods.get(by.annotation)) == by.value:
         return (
@@ -142,7 +202,9 @@ def _todo(job: Job, by: _Evictor) -> str:
             "DisruptionTarget)."
         )
     where = "in the pod template (spec.template.metadata.annotations)"
-    if by.annotation in job.last.annotations:
+    if of_job is None:
+        return f"Set {wanted} in the pod's annotations: then {by.name} lets it end first."
+    if by.annotation in of_job:
         return (
             f"{by.annotation} stands on the Job, where {by.name} does not look: set {wanted} "
             f"{where}."

@@ -20,14 +20,18 @@ from tracekit.answers.findings.events_alone import (
     advice_for,
     as_state,
     by_events_alone,
-    is_lost,
     logs_of,
+    lost_by,
+    lost_in,
     reason_of,
+    told,
+    was_ended,
 )
+from tracekit.answers.findings.evictors import ended_by
 from tracekit.answers.findings.pulls import PULLS
 from tracekit.answers.findings.shown_crons import LONG_AGO, held_up, long_ago
 from tracekit.answers.findings.shown_jobs import ENDING, ENDINGS
-from tracekit.answers.findings.unplaced import SET_UP_NS, quoted
+from tracekit.answers.findings.unplaced import SET_UP_NS
 from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.parts import RuleGroup
 from tracekit.answers.remedies import (
@@ -157,7 +161,7 @@ def _with_pods(failed: Case, objects: Sequence[_Object], said: set[Target]) -> C
     pod = Target("Pod", job.namespace, str(row["involved_name"]))
     return replace(
         failed,
-        detail=f"{failed.detail}; {quoted(cause)}, at about {clock(cause.last_ns)}",
+        detail=f"{failed.detail}; {told(cause)}, at about {clock(cause.last_ns)}",
         todo=advice_for(pod, str(row["reason"]), str(row["message"])) or failed.todo,
     )
 
@@ -280,6 +284,8 @@ def _pod(facts: Facts, one: _Object, last: Shown) -> Iterator[Case]:
     if message:
         detail += f": {shortened(message)}"
     todo = _todo(reason, message) or _read(last, reason)
+    if reason not in _NODES and (by := _ender(one)) is not None:
+        detail, todo = f"{detail}; {by[0]}", by[1]
     yield _case(facts, one, TROUBLED, f"was shown as {reason}", detail, todo)
 
 
@@ -320,7 +326,17 @@ def _lasting(facts: Facts, one: _Object, last: Shown) -> Iterator[Case]:
             severity = Severity.WARNING
     if todo is not None:
         detail = f"{_cells(last)}{_path(one)}{_when(one)}"
+        by = _ender(one)
+        if by is not None and status == "Terminating":
+            detail, todo = f"{detail}; {by[0]}", f"{by[1]} {todo}"
         yield _case(facts, one, TROUBLED, claim, detail, todo, severity)
+
+
+def _ender(one: _Object) -> tuple[str, str] | None:
+    """Who ended the pod, as the last Event that tells it says, and what keeps it from that."""
+    event = lost_in(one.states)
+    by = ended_by(event.row) if event is not None else None
+    return None if event is None or by is None else (told(event), by.todo)
 
 
 def _read(last: Shown, reason: str) -> str:
@@ -387,7 +403,7 @@ def _is_trouble(status: str) -> bool:
 def _warnings(facts: Facts, one: _Object) -> Iterator[Case]:
     by_reason: defaultdict[str, list[ShownEvent]] = defaultdict(list)
     for event in one.events:
-        if event.type == "Warning" or is_lost(one.target, event.reason, event.message):
+        if event.type == "Warning" or lost_by(one.target, event.reason, event.message):
             by_reason[event.reason].append(event)
     for reason, events in by_reason.items():
         last = events[-1]
@@ -395,9 +411,8 @@ def _warnings(facts: Facts, one: _Object) -> Iterator[Case]:
         age = f", {last.age} before" if last.age else ""
         detail = f"{shortened(last.message)}{times}{_when(one)}{age}"
         todo = advice_for(one.target, reason, last.message)
-        claim = f"was shown with the warning {reason}"
-        if last.type != "Warning":
-            claim = f"was ended by others, as an Event tells ({reason})"
+        by = lost_by(one.target, reason, last.message)
+        claim = f"was shown with the warning {reason}" if by is None else was_ended(by, reason)
         yield _case(facts, one, WARNED, claim, detail, todo)
 
 

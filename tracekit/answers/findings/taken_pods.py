@@ -16,7 +16,7 @@ from tracekit.answers.endings import (
     toward_limit,
     went_on,
 )
-from tracekit.answers.findings.evictors import evictions_unseen, off_node, taken_by
+from tracekit.answers.findings.evictors import ended_by, evictions_unseen, off_node, taken_by
 from tracekit.answers.findings.job_failures import EVICTED, against_disruption
 from tracekit.answers.findings.nodes import also, signs_of_pods, signs_of_unseen
 from tracekit.answers.findings.preempted import PREEMPTIONS
@@ -132,14 +132,18 @@ def taken_unseen(facts: Facts, job: Job) -> Iterator[Case]:
     first = events[0]
     reason, names = str(first.row["reason"]), [str(e.row["involved_name"]) for e in events]
     signs = signs_of_unseen(facts, facts.events_of_named(job), first.last_ns)
+    by = ended_by(first.row)
+    taken = taken_by(facts, job, ())
+    todo = _BY_POLICY if job.spec.get("podFailurePolicy") else None
     yield Case(
         TAKEN,
         job.target,
-        f"went on after others ended pods of it, as Events tell ({reason})",
+        f"went on after {by.name if by else 'others'} ended pods of it, as Events tell ({reason})",
         first.first_ns,
         max(event.last_ns for event in events),
         f"{named([*dict.fromkeys(names)])}; {quoted(first)}{also(signs)}"
         + _counts(job, succeeded=False),
         job.cronjob,
         evidence={"pods": names, "reason": reason, "message": first.row["message"]},
+        todo=todo or (taken.todo if taken else None),
     )

@@ -20,12 +20,13 @@ _MANAGER_AGENTS = ("kube-controller-manager/", "hyperkube/", "k3s/", "rke2/", "k
 
 #: Who ends a pod, by the reason of its condition DisruptionTarget, its status or an Event.
 #: Upstream: staging/src/k8s.io/api/core/v1/types.go, the scheduler's preemption, and the Events of
-#: the scheduler (Preempted) and of the taint manager before conditions came.
+#: the scheduler (Preempted), and of the taint manager and node controller before conditions came.
 DISRUPTERS: Final = {
     "PreemptionByScheduler": "kube-scheduler",
     "Preempted": "kube-scheduler",
     "DeletionByTaintManager": "taint-eviction-controller",
     "TaintManagerEviction": "taint-eviction-controller",
+    "NodeControllerEviction": "node-lifecycle-controller",
     "EvictionByEvictionAPI": "eviction",
     "DeletionByPodGC": "pod-garbage-collector",
     "TerminationByKubelet": KUBELET,
