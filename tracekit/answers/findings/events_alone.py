@@ -127,7 +127,7 @@ def _failed(
     detail, todo = f"{clock(last.last_ns)}: {message}", None
     if cause is not None:
         kind, name = cause.row["involved_kind"], cause.row["involved_name"]
-        said = told(cause) if kind == "Pod" else f"{cause.row['reason']}: {cause.row['message']}"
+        said = summary_of(cause) if kind == "Pod" else f"{cause.row['reason']}: {cause.row['message']}"
         detail += f"; {said}"
         todo = advice_for(
             Target(kind, job.namespace, name), cause.row["reason"], str(cause.row["message"] or "")
@@ -204,7 +204,7 @@ def reason_of(events: Sequence[State]) -> State | None:
     return lost_in(events) or most_telling(events)
 
 
-def told(event: State) -> str:
+def summary_of(event: State) -> str:
     """An Event about a pod in its own words, behind who ended the pod, if it says so."""
     by, row = ended_by(event.row), event.row
     if by is None:

@@ -24,7 +24,7 @@ from tracekit.answers.findings.events_alone import (
     lost_by,
     lost_in,
     reason_of,
-    told,
+    summary_of,
     was_ended,
 )
 from tracekit.answers.findings.evictors import ended_by
@@ -161,7 +161,7 @@ def _with_pods(failed: Case, objects: Sequence[_Object], said: set[Target]) -> C
     pod = Target("Pod", job.namespace, str(row["involved_name"]))
     return replace(
         failed,
-        detail=f"{failed.detail}; {told(cause)}, at about {clock(cause.last_ns)}",
+        detail=f"{failed.detail}; {summary_of(cause)}, at about {clock(cause.last_ns)}",
         todo=advice_for(pod, str(row["reason"]), str(row["message"])) or failed.todo,
     )
 
@@ -336,7 +336,7 @@ def _ender(one: _Object) -> tuple[str, str] | None:
     """Who ended the pod, as the last Event that tells it says, and what keeps it from that."""
     event = lost_in(one.states)
     by = ended_by(event.row) if event is not None else None
-    return None if event is None or by is None else (told(event), by.todo)
+    return None if event is None or by is None else (summary_of(event), by.todo)
 
 
 def _read(last: Shown, reason: str) -> str:
