@@ -533,3 +533,68 @@ def test_explain_tells_of_a_job_by_events_alone(run, tmp_path: Path) -> None:  #
     assert "warning TK443: was told of as failed (BackoffLimitExceeded)" in out
     assert "kubectl logs -n app load-x2x4z --previous" in out
     assert (code, "--kubernetes-version" in err) == (0, False)
+
+
+NODES = """NAMESPACE  LAST SEEN  TYPE     REASON                OBJECT          MESSAGE
+default    50m        Normal   NodeNotReady          node/n7         Node n7 status is now: NodeNotReady
+app        44m        Normal   Scheduled             pod/load-x2x4z  Successfully assigned app/load-x2x4z to n7
+app        43m        Normal   TaintManagerEviction  pod/load-x2x4z  Marking for deletion Pod app/load-x2x4z
+default    11m        Warning  SystemOOM             node/n9         System OOM encountered, victim process: py
+app        9m         Warning  WorkflowFailed        workflow/nightly  child 'x' errored
+app        8m         Warning  FailedCreate          deployment/web  no matter
+"""
+
+
+def test_a_table_of_events_tells_of_nodes(run, tmp_path: Path) -> None:  # noqa: F811
+    file = tmp_path / "events.txt"
+    file.write_text(NODES)
+    code, out, err = run("diagnose", str(file), "--at", at("10:00"))
+    out = " ".join(out.split())
+    assert "TK445 Pod app/load-x2x4z: was ended by the taint-eviction-controller" in out
+    assert "Events of node n7: NodeNotReady at 2026-05-04 09:10:00Z" in out
+    assert "INFO TK445 Node n9: was shown with SystemOOM" in out
+    assert "Node n9 had no memory left" in out
+    assert "TK445 Workflow app/nightly: was shown with the warning WorkflowFailed" in out
+    assert "TK445 Node n7" not in out
+    assert "Deployment" not in out
+    assert "Events about other kinds, left out" in err
+    assert (code, "as of 2026-05-04T10:00:00Z" in err) == (0, True)
+
+
+def test_rows_of_events_without_their_head_are_read(run, tmp_path: Path) -> None:  # noqa: F811
+    """tektoncd-operator#1223: what `kubectl get events -A | grep` leaves."""
+    denied = (
+        'Error creating: pods "x" is forbidden: violates PodSecurity "restricted:latest": '
+        "runAsNonRoot != true"
+    )
+    file = tmp_path / "events.txt"
+    file.write_text(f"ops   4s          Warning   FailedCreate     job/prune-1     {denied}\n")
+    out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
+    assert "WARNING TK445 Job ops/prune-1: was shown with the warning FailedCreate" in out
+    assert "pod-security.kubernetes.io/enforce" in out
+
+
+NODE = """Name:               n9
+Roles:              <none>
+Labels:             a=b
+Unschedulable:      false
+Conditions:
+  Type   Status   LastHeartbeatTime   LastTransitionTime   Reason   Message
+Non-terminated Pods:          (1 in total)
+  Namespace  Name          CPU Requests
+  app        load-x2x4z    1 (6%)
+Events:
+  Type     Reason        Age    From             Message
+  ----     ------        ----   ----             -------
+  Warning  SystemOOM     12m    kubelet          System OOM encountered, victim process: py, pid: 4
+  Normal   NodeNotReady  11m    node-controller  Node n9 status is now: NodeNotReady
+"""
+
+
+def test_a_description_of_a_node_tells_of_its_events(run, tmp_path: Path) -> None:  # noqa: F811
+    file = tmp_path / "node.txt"
+    file.write_text(NODE)
+    out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
+    assert "INFO TK445 Node n9: was shown with SystemOOM" in out
+    assert "SystemOOM at 2026-05-04 09:48:00Z" in out
+    assert "NodeNotReady at 2026-05-04 09:49:00Z" in out

@@ -45,14 +45,6 @@ _OWNERS = {
 }
 
 
-#: Kinds of those who make Jobs, or pods of batch work, beside CronJobs: they have Events of what
-#: the API server refused them.
-MAKERS = (
-    "JobSet", "ScaledJob", "TrainJob", "RayJob", "Workflow", "PipelineRun", "TaskRun",
-    "SparkApplication", "EphemeralRunner",
-)  # fmt: skip
-
-
 def holder_of(job: Job) -> Holder | None:
     """Who but a user decides whether the Job is suspended; None where nothing tells of anybody."""
     row, space = job.last.row, for_shell(job.namespace)

@@ -149,7 +149,7 @@ def _as_of(target: Path, at_ns: int, why: str, newest_ns: int) -> str:
     from tracekit.trace.reading.reader import TraceReader  # noqa: PLC0415 - slow
 
     times = [stream.last_ns for stream in TraceReader(target).streams() if stream.last_ns]
-    last_ns = max(times, default=at_ns)
+    last_ns = max(*times, at_ns)  # Events that were printed are from before that
     if last_ns > at_ns:
         why = ", the latest time that an object tells"
     elif why == _WRITTEN and newest_ns and at_ns - newest_ns >= _COPIED_NS:

@@ -13,7 +13,6 @@ import pyarrow as pa
 from tracekit.answers.admission import Admission, admission_of
 from tracekit.answers.event_index import ALREADY_ACTIVE, QUEUE_STOPPED, QUEUE_WAITS
 from tracekit.answers.facts import facts_of
-from tracekit.answers.holders import MAKERS
 from tracekit.answers.judgements import Judgements, Listed
 from tracekit.answers.pauses import Gap
 from tracekit.answers.quotas import Quota, quota_of
@@ -31,6 +30,7 @@ from tracekit.base.collecting import collecting_rarely
 from tracekit.base.coverage import Coverage
 from tracekit.base.cron import Generation
 from tracekit.base.errors import TracekitError
+from tracekit.base.kube.events import MAKERS
 from tracekit.base.kube.printed.model import Shown, ShownEvent
 from tracekit.base.kube.stored import object_of
 from tracekit.check.verdict import Judgement
@@ -90,6 +90,7 @@ def surroundings(
     there = _RowsThere(session)
     first_ns, last_ns = there.span()
     calls = there.has(type="CALL")
+    shown = list(_shown(session)) if calls else []
     seen = _coverage(session) if coverage is None else coverage
     # A log of requests goes on after the last write, with refused ones.
     seen_ns = seen.end_ns if seen.timed else 0
@@ -100,10 +101,10 @@ def surroundings(
         "generation": _generation(session),
         "container_notes": _container_notes(session) if there.has(stream="pods") else {},
         "refused_calls": session.rows(_REFUSED_CALLS) if calls else [],
-        "shown": list(_shown(session)) if calls else [],
+        "shown": shown,
         "suspended_by": suspensions(session),
         "preemptors": preemptors(session) if there.has(stream="events") else {},
-        "node_events": node_events(session) if there.has(stream="events") else {},
+        "node_events": node_events(session, shown) if there.has(stream="events") else {},
         "started_from": _started_from(session) if there.has(stream="jobs") else {},
         "admissions": _admissions(session) if there.has(stream="workloads") else {},
         "quotas": _quotas(session) if there.has(stream="resourcequotas") else {},

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from tracekit.answers.node_events import REASONS, NodeEvent
+from tracekit.answers.trace_model import Seen
+from tracekit.base.kube.printed.ages import age_of
+from tracekit.base.kube.printed.model import ShownEvent
+from tracekit.base.kube.timestamps import NS_PER_S
 
 if TYPE_CHECKING:
     from tracekit.sql.session import Session
@@ -23,9 +28,15 @@ WHERE node IS NOT NULL AND first_ns IS NOT NULL ORDER BY node, first_ns, reason,
 """
 
 
-def node_events(session: Session) -> dict[str, list[NodeEvent]]:
-    """By node: what Events tell of trouble with it, and that this was over, by time."""
+def node_events(session: Session, shown: Sequence[Seen]) -> dict[str, list[NodeEvent]]:
+    """By node: what Events tell of trouble with it, and that this was over, by time.
+
+    `shown`: what was printed for people, which may have some.
+    """
     found: dict[str, list[NodeEvent]] = {}
+    for seen in shown:
+        if isinstance(seen.shown, ShownEvent) and seen.shown.kind == "Node":
+            _add_shown(found, seen.shown, seen.at_ns)
     for row in session.rows(_OF_NODES, reasons=[*REASONS]):
         event = NodeEvent(
             row["reason"], row["message"] or "", row["first_ns"],
@@ -33,3 +44,14 @@ def node_events(session: Session) -> dict[str, list[NodeEvent]]:
         )  # fmt: skip
         found.setdefault(row["node"], []).append(event)
     return found
+
+
+def _add_shown(found: dict[str, list[NodeEvent]], event: ShownEvent, at_ns: int) -> None:
+    """An Event that was printed: when it was seen first is as old as it was printed to be."""
+    if event.reason not in REASONS:
+        return
+    last, first = age_of(event.age or ""), age_of(event.since or "")
+    before_s = max(0, first[0] - last[0]) if last is not None and first is not None else 0
+    first_ns = max(0, at_ns - before_s * NS_PER_S)
+    made = NodeEvent(event.reason, event.message, first_ns, at_ns, event.count)
+    found.setdefault(event.name, []).append(made)

@@ -6,7 +6,7 @@ A Job that failed stands first, with what became of its pods: these have names t
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from tracekit.answers.event_index import ALREADY_ACTIVE, is_pod_of
@@ -15,12 +15,12 @@ from tracekit.answers.findings.evictors import Ender, ended_by, is_eviction
 from tracekit.answers.findings.nodes import NodeSigns, also, signs_of_unseen, troubled
 from tracekit.answers.findings.telling import is_harmless, most_telling
 from tracekit.answers.findings.unplaced import quoted
-from tracekit.answers.holders import MAKERS
 from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.refusals import refusal_advice
 from tracekit.answers.remedies import of_pod_event
 from tracekit.answers.trace_model import REFUSED_CREATION, Facts, State
 from tracekit.answers.words import clock, counted, in_kubectl, named, shortened
+from tracekit.base.kube.events import MAKERS
 from tracekit.base.kube.printed.model import ShownEvent
 
 BESIDE = (
@@ -80,11 +80,16 @@ def by_events_alone(facts: Facts) -> Iterator[Case]:
             yield from _of_one(facts, Target(*key, _uid(events)), events, pods, nodes)
     for key, events in pods.items():
         yield from _of_pod(facts, Target(*key, _uid(events)), events, nodes)
+    yield from of_nodes(facts, nodes, "was told of")
+
+
+def of_nodes(facts: Facts, but: Collection[str], was: str) -> Iterator[Case]:
+    """Nodes in trouble, but for those that are told of already."""
     for node, trouble, signs in troubled(facts):
-        if node not in nodes:
+        if node not in but:
             yield _case(
                 Target("Node", "", node), [trouble.first_ns, trouble.last_ns],
-                f"was told of with {trouble.reason}", signs.said, Severity.INFO, signs.todo,
+                f"{was} with {trouble.reason}", signs.said, Severity.INFO, signs.todo,
             )  # fmt: skip
 
 
@@ -127,7 +132,9 @@ def _failed(
     detail, todo = f"{clock(last.last_ns)}: {message}", None
     if cause is not None:
         kind, name = cause.row["involved_kind"], cause.row["involved_name"]
-        said = summary_of(cause) if kind == "Pod" else f"{cause.row['reason']}: {cause.row['message']}"
+        said = (
+            summary_of(cause) if kind == "Pod" else f"{cause.row['reason']}: {cause.row['message']}"
+        )
         detail += f"; {said}"
         todo = advice_for(
             Target(kind, job.namespace, name), cause.row["reason"], str(cause.row["message"] or "")

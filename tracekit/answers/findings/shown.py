@@ -23,11 +23,13 @@ from tracekit.answers.findings.events_alone import (
     logs_of,
     lost_by,
     lost_in,
+    of_nodes,
     reason_of,
     summary_of,
     was_ended,
 )
 from tracekit.answers.findings.evictors import ended_by
+from tracekit.answers.findings.nodes import NodeSigns, signs_of_node, signs_of_unseen, with_node
 from tracekit.answers.findings.pulls import PULLS
 from tracekit.answers.findings.shown_crons import LONG_AGO, held_up, long_ago
 from tracekit.answers.findings.shown_jobs import ENDING, ENDINGS
@@ -126,12 +128,16 @@ def _of_texts(facts: Facts) -> Iterator[Case]:
         return
     objects = _objects(facts.shown)
     said: set[Target] = set()  # pods of which no more is there than a Job's failure says already
+    nodes: set[str] = set()  # of which pods' cases tell
     for one in sorted(objects, key=lambda one: one.target.kind != "Job"):
         found = list(_cases(facts, one))
         if found and found[0].rule is FAILED:
             found[0] = _with_pods(found[0], objects, said)
-        if one.target not in said:
-            yield from found or _warnings(facts, one)
+        if one.target not in said and one.target.kind != "Node":
+            signs = _of_its_node(facts, one)
+            nodes.update({signs.node} if signs is not None else ())
+            yield from (with_node(c, signs, advise=False) for c in found or _warnings(facts, one))
+    yield from of_nodes(facts, nodes, "was shown")
     looks = sum(isinstance(seen.shown, Shown) for seen in facts.shown)
     yield Case(
         TEXT,
@@ -163,6 +169,17 @@ def _with_pods(failed: Case, objects: Sequence[_Object], said: set[Target]) -> C
         failed,
         detail=f"{failed.detail}; {summary_of(cause)}, at about {clock(cause.last_ns)}",
         todo=advice_for(pod, str(row["reason"]), str(row["message"])) or failed.todo,
+    )
+
+
+def _of_its_node(facts: Facts, one: _Object) -> NodeSigns | None:
+    """What Events tell of the node of a pod that others ended."""
+    lost = lost_in(one.states)
+    if lost is None:
+        return None
+    node = one.last.node if one.last is not None else None
+    return signs_of_node(facts, node, lost.last_ns, lost.last_ns) or signs_of_unseen(
+        facts, one.states, lost.last_ns
     )
 
 

@@ -23,6 +23,13 @@ SPAM_REFILL_NS: Final = 300 * NS_PER_S
 #: pkg/controller/controller_utils.go).
 REFUSED_CALLS: Final = ("FailedCreate", "FailedDelete")
 
+#: Kinds of those who make Jobs, or pods of batch work, beside CronJobs: they have Events of what
+#: the API server refused them.
+MAKERS: Final = (
+    "JobSet", "ScaledJob", "TrainJob", "RayJob", "Workflow", "PipelineRun", "TaskRun",
+    "SparkApplication", "EphemeralRunner",
+)  # fmt: skip
+
 
 @dataclass(slots=True)
 class SpamBucket:

@@ -6,7 +6,7 @@ row of type CALL, as somebody's request to look and what it was answered, and no
 | verb | a row for each | typed columns, beside `raw` with all that was read |
 |---|---|---|
 | `get`, `describe` | object, each time that it is shown | `reason`: its STATUS; `job`: its own name, or what its labels or `Controlled By` say |
-| `event` | Event | `reason`, `message`; its time is known to lie between `not_before_ns` and `recv_ns` |
+| `event` | Event (of a Job, CronJob, pod, node, or a maker of Jobs) | `reason`, `message`; its time is known to lie between `not_before_ns` and `recv_ns` |
 
 A look has the time of the stamp before the line, else that at which all was printed (`--at`, the bundle's,
 the file's). Lines of -w are in order, with no time of their own, so ages say nothing of them.
@@ -20,6 +20,7 @@ from typing import Final
 
 import msgspec
 
+from tracekit.base.kube.events import MAKERS
 from tracekit.base.kube.printed.ages import age_of
 from tracekit.base.kube.printed.model import LeftOut, Shown, ShownEvent
 from tracekit.base.kube.printed.texts import Item, Reading, is_printed
@@ -37,9 +38,12 @@ KUBECTL_TEXT: Final = "kubectl-text"
 #: Without one of these a text is no table or description of a kind that is read.
 HINTS: Final = (
     rb"\bRESTARTS\b|\bCOMPLETIONS\b|\bSUCCESSFUL\b|\bSCHEDULE\b|\bLAST SEEN\b|Pods Statuses:|"
-    rb"Concurrency Policy:|Controlled By:|Parallelism:|Containers:|\d/\d+ +[A-Z][\w:]+ +\d"
+    rb"Concurrency Policy:|Controlled By:|Parallelism:|Containers:|\d/\d+ +[A-Z][\w:]+ +\d|"
+    rb"Non-terminated Pods:|(?:Normal|Warning) +[A-Z]\w+ +(?:cronjob|job|pod|node)/"
 )
 _STREAMS = {"Job": "jobs", "CronJob": "cronjobs", "Pod": "pods"}
+#: Kinds of which Events alone are read: they tell of nodes, and what was refused to makers of Jobs.
+_EVENTS_ONLY = frozenset(("Node", *MAKERS))
 _WHY = "text that kubectl prints for people has no states, only what somebody was shown"
 
 
@@ -74,7 +78,7 @@ class KubectlTextReader:
             text.hold(item, at_ns)
             return
         self.result.shapes["Event"] += 1
-        if item.kind not in _STREAMS:
+        if item.kind not in _STREAMS and item.kind not in _EVENTS_ONLY:
             self.result.problems["Events about other kinds, left out"] += 1
             return
         self._add(_event(item, text.looked_ns if at_ns is None else at_ns))
@@ -164,7 +168,7 @@ def _event(event: ShownEvent, at_ns: int) -> Call:
     latest_ns = max(0, at_ns if age is None else at_ns - age[0] * NS_PER_S)
     earliest_ns = None if age is None else max(0, latest_ns - age[1] * NS_PER_S)
     return Call(
-        _STREAMS[event.kind],
+        _STREAMS.get(event.kind, "events"),
         latest_ns,
         msgspec.json.encode(event),
         Origin(not_before_ns=earliest_ns, derived_from=KUBECTL_TEXT, verb="event"),

@@ -46,11 +46,14 @@ def described(lines: Sequence[str]) -> Iterator[Shown | ShownEvent | LeftOut]:
     fields = _fields(lines)
     name = fields["Name"].value
     shown = _object(name, fields)
+    if "Non-terminated Pods" in fields:  # a Node, of which its Events are read alone
+        yield from _events("Node", name, None, fields.get("Events"))
+        return
     if shown is None:
         yield LeftOut("descriptions of other kinds")
         return
     yield shown
-    yield from _events(shown, fields.get("Events"))
+    yield from _events(shown.kind, shown.name, shown.namespace, fields.get("Events"))
 
 
 def _fields(lines: Sequence[str]) -> dict[str, Field]:
@@ -202,7 +205,9 @@ def _container(name: str, lines: Sequence[str], *, init: bool) -> ShownContainer
     )
 
 
-def _events(shown: Shown, field: Field | None) -> Iterator[ShownEvent | LeftOut]:
+def _events(
+    kind: str, name: str, namespace: str | None, field: Field | None
+) -> Iterator[ShownEvent | LeftOut]:
     last: ShownEvent | None = None
     for line in field.lines if field is not None else ():
         match = _EVENT.match(line) or _OLD_EVENT.match(line)
@@ -218,9 +223,9 @@ def _events(shown: Shown, field: Field | None) -> Iterator[ShownEvent | LeftOut]
             yield last
         said = match.groupdict()
         last = ShownEvent(
-            kind=shown.kind,
-            name=shown.name,
-            namespace=shown.namespace,
+            kind=kind,
+            name=name,
+            namespace=namespace,
             how="describe",
             type=said["type"],
             reason=said["reason"],

@@ -11,6 +11,7 @@ from typing import Literal, cast
 
 from msgspec import Struct
 
+from tracekit.base.kube.events import MAKERS
 from tracekit.base.kube.printed.model import Kind, LeftOut, Shown, ShownEvent
 
 _COLUMNS = (
@@ -35,9 +36,15 @@ _POD_ROW = re.compile(
     r"([a-z0-9][-a-z0-9]* +)?[a-z0-9][-a-z0-9.]* +\d+/\d+ +[A-Z][\w:/.-]+ +\d+(?: \([^)]+ ago\))? +"
     r"(?:\d+[ydhms]){1,2}"
 )
+#: A row of `kubectl get events` that stands alone, as `| grep` leaves it.
+_EVENT_ROW = re.compile(
+    r"([a-z0-9][-a-z0-9]* {2,})?(?:(?:\d+[ydhms]){1,2}|<unknown>|<invalid>)"
+    r"(?: \(x\d+ over [^)]*\))? {2,}(?:Normal|Warning) {2,}[A-Z]\w*"
+    r" {2,}[a-z]\w*/[a-z0-9][-a-z0-9.]* {2,}\S.*"
+)
 _KINDS = {
-    "job": "Job", "jobs": "Job", "pod": "Pod", "pods": "Pod", "cronjob": "CronJob",
-    "cronjobs": "CronJob",
+    "jobs": "Job", "pods": "Pod", "cronjobs": "CronJob",
+    **{kind.lower(): kind for kind in ("Job", "Pod", "CronJob", "Node", *MAKERS)},
 }  # fmt: skip
 _JOB_NAME = ("batch.kubernetes.io/job-name", "job-name")
 _JOB_UID = ("batch.kubernetes.io/controller-uid", "controller-uid")
@@ -70,13 +77,17 @@ def head_of(line: str) -> Head | None:
 
 
 def headless(line: str) -> Head | None:
-    """The head of a pod's row that stands alone, as `kubectl get pods -w | grep` leaves it."""
-    found = _POD_ROW.fullmatch(line.rstrip())
+    """The head of a row of a pod or an Event that stands alone, as `| grep` leaves it."""
+    text = line.rstrip()
+    what: What = "Pod"
+    columns: tuple[str, ...] = ("NAME", "READY", "STATUS", "RESTARTS", "AGE")
+    if (found := _POD_ROW.fullmatch(text)) is None:
+        what, columns = "Event", ("LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE")
+        found = _EVENT_ROW.fullmatch(text)
     if found is None:
         return None
-    columns: tuple[str, ...] = ("NAME", "READY", "STATUS", "RESTARTS", "AGE")
     columns = columns if found[1] is None else ("NAMESPACE", *columns)
-    return Head("Pod", columns, tuple(range(len(columns))))
+    return Head(what, columns, tuple(range(len(columns))))
 
 
 def _what(named: set[str]) -> What | None:

@@ -76,7 +76,7 @@ class Reading:
         if self._description is not None:
             lines, self._description = self._description, None
             for item in described(lines):
-                if not isinstance(item, LeftOut) and item.namespace is None:
+                if not isinstance(item, LeftOut) and item.kind != "Node" and item.namespace is None:
                     item.namespace = self._namespace
                 yield item
 
@@ -106,4 +106,7 @@ def is_printed(text: str) -> bool:
     return False
 
 
-_OF_KIND = re.compile(r"(?:Pods Statuses|Concurrency Policy|Parallelism|Controlled By|Containers):")
+_OF_KIND = re.compile(
+    r"(?:Pods Statuses|Concurrency Policy|Parallelism|Controlled By|Containers|"
+    r"Non-terminated Pods):"
+)
