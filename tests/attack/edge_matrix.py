@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import islice
 from typing import Any
@@ -78,7 +78,112 @@ FIELDS: dict[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 
+#: Every object's, of any type.
+_OBJECT = """
+    apiVersion kind metadata metadata.namespace metadata.name metadata.uid metadata.labels
+    metadata.annotations metadata.ownerReferences metadata.ownerReferences.*
+    metadata.ownerReferences.*.uid metadata.ownerReferences.*.name
+    metadata.ownerReferences.*.kind metadata.ownerReferences.*.apiVersion
+    metadata.ownerReferences.*.controller metadata.finalizers metadata.finalizers.*
+    metadata.managedFields metadata.managedFields.* metadata.managedFields.*.fieldsV1
+    metadata.managedFields.*.manager metadata.managedFields.*.operation
+    metadata.managedFields.*.subresource metadata.generateName spec status
+"""
+#: Objects, lists and texts that are read of each kind; `*` is each item of a list.
+STRUCTURES: dict[str, str] = {
+    "jobs": _OBJECT
+    + """
+        spec.completionMode spec.managedBy spec.manualSelector spec.podFailurePolicy
+        spec.podFailurePolicy.rules spec.podFailurePolicy.rules.* spec.podReplacementPolicy
+        spec.selector spec.selector.matchLabels spec.selector.matchExpressions
+        spec.successPolicy spec.successPolicy.rules spec.successPolicy.rules.* spec.suspend
+        spec.template spec.template.metadata spec.template.metadata.labels
+        spec.template.metadata.annotations spec.template.spec spec.template.spec.containers
+        spec.template.spec.containers.* spec.template.spec.containers.*.name
+        spec.template.spec.containers.*.command spec.template.spec.containers.*.env
+        spec.template.spec.containers.*.resources
+        spec.template.spec.containers.*.resources.requests spec.template.spec.initContainers
+        spec.template.spec.restartPolicy spec.template.spec.activeDeadlineSeconds
+        spec.template.spec.volumes spec.template.spec.serviceAccountName
+        spec.template.spec.imagePullSecrets spec.template.spec.nodeSelector
+        spec.template.spec.affinity spec.template.spec.topologySpreadConstraints
+        spec.template.spec.schedulingGates spec.template.spec.resourceClaims
+        spec.template.spec.priorityClassName spec.template.spec.runtimeClassName
+        status.conditions status.conditions.* status.conditions.*.type
+        status.conditions.*.status status.conditions.*.reason status.conditions.*.message
+        status.uncountedTerminatedPods.failed status.uncountedTerminatedPods.succeeded
+    """,
+    "pods": _OBJECT
+    + """
+        spec.nodeName spec.containers spec.containers.* spec.containers.*.name
+        spec.containers.*.image spec.containers.*.resources
+        spec.containers.*.resources.requests spec.containers.*.resources.requests.cpu
+        spec.containers.*.env spec.initContainers spec.initContainers.*
+        spec.initContainers.*.restartPolicy spec.restartPolicy spec.schedulerName
+        spec.activeDeadlineSeconds spec.tolerations spec.tolerations.* spec.volumes
+        spec.volumes.* spec.serviceAccountName spec.imagePullSecrets spec.nodeSelector
+        spec.affinity spec.topologySpreadConstraints spec.schedulingGates spec.resourceClaims
+        spec.priorityClassName spec.readinessGates spec.hostname spec.preemptionPolicy
+        status.phase status.reason status.message status.qosClass status.hostIP status.podIP
+        status.nominatedNodeName status.conditions status.conditions.*
+        status.conditions.*.type status.conditions.*.status status.conditions.*.reason
+        status.conditions.*.message status.containerStatuses status.containerStatuses.*
+        status.containerStatuses.*.name status.containerStatuses.*.image
+        status.containerStatuses.*.imageID status.containerStatuses.*.ready
+        status.containerStatuses.*.started status.containerStatuses.*.state
+        status.containerStatuses.*.state.waiting
+        status.containerStatuses.*.state.waiting.reason
+        status.containerStatuses.*.state.waiting.message
+        status.containerStatuses.*.state.running status.containerStatuses.*.state.terminated
+        status.containerStatuses.*.state.terminated.reason
+        status.containerStatuses.*.state.terminated.message
+        status.containerStatuses.*.lastState status.containerStatuses.*.lastState.terminated
+        status.containerStatuses.*.lastState.terminated.exitCode
+        status.containerStatuses.*.resources status.initContainerStatuses
+        status.initContainerStatuses.* status.ephemeralContainerStatuses
+        status.resourceClaimStatuses status.resize
+    """,
+    "events": """
+        apiVersion kind metadata metadata.namespace metadata.name metadata.uid involvedObject
+        involvedObject.kind involvedObject.name involvedObject.namespace involvedObject.uid
+        involvedObject.fieldPath involvedObject.apiVersion message reason type source
+        source.component source.host reportingComponent reportingInstance action related
+        related.kind related.name series regarding note deprecatedCount
+        deprecatedLastTimestamp
+    """,
+    "cronjobs": _OBJECT
+    + """
+        spec.concurrencyPolicy spec.suspend spec.jobTemplate spec.jobTemplate.metadata
+        spec.jobTemplate.metadata.labels spec.jobTemplate.metadata.annotations
+        spec.jobTemplate.spec spec.jobTemplate.spec.template
+        spec.jobTemplate.spec.template.spec spec.jobTemplate.spec.template.metadata
+        spec.jobTemplate.spec.selector spec.jobTemplate.spec.suspend
+        spec.jobTemplate.spec.completionMode spec.jobTemplate.spec.podFailurePolicy
+        status.active status.active.* status.active.*.name status.active.*.uid
+        status.active.*.namespace status.active.*.kind status.active.*.resourceVersion
+    """,
+    "leases": """
+        metadata metadata.name spec spec.holderIdentity
+    """,
+}
+
+
+def _nested(levels: int) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+#: What stands in the place of one.
+SHAPES: tuple[Any, ...] = (
+    "x", "", "\x1b[2J\u202e\n\x00", [], {}, ["x"], [None], [{}], ["x", {}, None, 1], {"a": None}, {"a": []},
+    True, None, 0, -1, 1e308, 2**63, "9999-12-31T23:59:59Z", _nested(60), "m" * 100_000,
+)  # fmt: skip
+
 Row = dict[str, Any]
+#: A kind, a field of it, and what stands there.
+Placed = tuple[str, str, Any]
 
 
 @cache
@@ -102,19 +207,32 @@ def _families() -> tuple[str, str, str]:
 
 def record(edge: Any, copies: int | None = None) -> list[Row]:
     """A record with each field at this edge; `copies`: only so many fields, from each kind."""
+    return record_of(
+        (kind, field, edge) for kind, fields in FIELDS.items() for field in fields[:copies]
+    )
+
+
+def shaped(turn: int, part: int, parts: int) -> list[Placed]:
+    """One shape for each field of a part of all; in as many turns as there are shapes, each."""
+    fields = [(kind, field) for kind, text in STRUCTURES.items() for field in text.split()]
+    return [
+        (kind, field, SHAPES[(number + turn) % len(SHAPES)])
+        for number, (kind, field) in enumerate(fields[part::parts])
+    ]
+
+
+def record_of(placed: Iterable[Placed]) -> list[Row]:
+    """A record with a copy of an object's family for each field that is given."""
     shared, job, cronjob = _families()
     rows: list[Row] = json.loads(shared)
-    number = 0
-    for kind, fields in FIELDS.items():
-        for field in fields[:copies]:
-            number += 1
-            if kind == "leases":
-                leases = [row for row in rows if row["resource"] == kind]
-                _put(leases[len(leases) // 2 :], kind, field, edge)
-                continue
-            copy = _copied(cronjob if kind == "cronjobs" else job, number)
-            _put(copy, kind, field, edge)
-            rows += copy
+    for number, (kind, field, value) in enumerate(placed, 1):
+        if kind == "leases":
+            leases = [row for row in rows if row["resource"] == kind]
+            _put(leases[len(leases) // 2 :], kind, field, value)
+            continue
+        copy = _copied(cronjob if kind == "cronjobs" else job, number)
+        _put(copy, kind, field, value)
+        rows += copy
     return sorted(rows, key=lambda row: row["recv"])
 
 
@@ -133,24 +251,28 @@ def _copied(family: str, number: int) -> list[Row]:
 
 
 def _put(rows: list[Row], kind: str, field: str, edge: Any) -> None:
-    *names, last = field.split(".")
     for row in rows:
         if row["resource"] == kind and "metadata" in row["object"]:
-            for holder in _holders(row["object"], names):
-                holder[last] = edge
+            for holder, key in list(_spots(row["object"], field.split("."))):
+                holder[key] = edge
 
 
-def _holders(value: Any, names: list[str]) -> Iterator[Any]:
-    """The objects that have a field, made where there are none."""
-    if not names:
-        if isinstance(value, dict):
-            yield value
-    elif names[0] == "*":
-        for item in value if isinstance(value, list) else ():
-            yield from _holders(item, names[1:])
-    elif isinstance(value, dict):
-        missing: Any = [] if names[1:2] == ["*"] else {}
-        yield from _holders(value.setdefault(names[0], missing), names[1:])
+def _spots(value: Any, names: list[str]) -> Iterator[tuple[Any, Any]]:
+    """Where a field is, as its holder and its key there; made where there is none."""
+    name, *below = names
+    if isinstance(value, list) and name == "*":
+        keys: Iterable[Any] = range(len(value))
+    elif isinstance(value, dict) and name != "*":
+        keys = (name,)
+        if below:
+            value.setdefault(name, [{}] if below[0] == "*" else {})
+    else:
+        return
+    for key in keys:
+        if below:
+            yield from _spots(value[key], below)
+        else:
+            yield value, key
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:

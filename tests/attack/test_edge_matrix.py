@@ -6,13 +6,14 @@ docs/trust.md: "A fault of tracekit's own is exit status 2 and one sentence, nev
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.attack.answers import run
-from tests.attack.edge_matrix import EDGES, FIELDS, record
+from tests.attack.edge_matrix import EDGES, FIELDS, SHAPES, Row, record, record_of, shaped
 
 VERBS: tuple[tuple[str, ...], ...] = (
     ("info", "-o", "json"), ("replay", "--diff"), ("replay", "--diff", "-o", "json"),
@@ -26,7 +27,10 @@ VERBS: tuple[tuple[str, ...], ...] = (
     ("sql", "FROM latency_shares"), ("watch", "--once"), ("cron", "lint"), ("who",), ("timeline",),
     ("compare", "JOB", "OTHER"), ("whatif", "--kubernetes-version", "v1.37.1"),
     ("whatif", "--set", "spec.backoffLimit=0"), ("compact",), ("redact", "-o", "OUT"),
-    ("minimise", "-o", "OUT", "--attempts", "2"),
+    ("minimise", "-o", "OUT", "--attempts", "2"), ("timeline", "-o", "json"), ("timeline", "JOB"),
+    ("who", "--object", "JOB"), ("explain", "OTHER", "-v"), ("report", "OTHER", "-o", "OUT"),
+    ("compare", "CRONJOB"), ("sql", "FROM causes", "-o", "json"), ("diagnose", "-v"),
+    ("upgrade", "--to", "v1.37.1", "--report", "OUT"), ("redact", "--check"),
 )  # fmt: skip
 FEW = (
     ("diagnose",),
@@ -37,10 +41,9 @@ FEW = (
 
 
 def asked(
-    folder: Path, edge: str, verbs: Sequence[tuple[str, ...]]
+    folder: Path, rows: list[Row], verbs: Sequence[tuple[str, ...]]
 ) -> Iterator[tuple[tuple[str, ...], int, str]]:
     """The exit status, and what is said on stderr, of an import and of questions about it."""
-    rows = record(EDGES[edge])
     log, trace = folder / "watch.jsonl", folder / "trace"
     log.write_text("".join(json.dumps(row) + "\n" for row in rows))
     code, _, said = run("import", "watch", str(log), "-o", str(trace))
@@ -56,13 +59,14 @@ def asked(
         yield (verb, *words), code, said
 
 
-def named(rows: Sequence[dict], kind: str, number: int) -> str:
-    metas = [row["object"].get("metadata", {}) for row in rows if row["resource"] == kind]
-    return sorted({f"{m['namespace']}/{m['name']}" for m in metas if "namespace" in m})[number]
+def named(rows: Sequence[Row], kind: str, number: int) -> str:
+    metas = [row["object"].get("metadata") for row in rows if row["resource"] == kind]
+    names = [(m.get("namespace"), m.get("name")) for m in metas if isinstance(m, dict)]
+    return sorted({"/".join(key) for key in names if all(isinstance(n, str) for n in key)})[number]
 
 
-def check(folder: Path, edge: str, verbs: Sequence[tuple[str, ...]]) -> None:
-    for words, code, said in asked(folder, edge, verbs):
+def check(folder: Path, rows: list[Row], verbs: Sequence[tuple[str, ...]]) -> None:
+    for words, code, said in asked(folder, rows, verbs):
         assert "fault of tracekit" not in said, (words, said)
         assert "Traceback" not in said, (words, said)
         assert "not enough memory" not in said, (words, said)
@@ -75,13 +79,36 @@ def check(folder: Path, edge: str, verbs: Sequence[tuple[str, ...]]) -> None:
 
 @pytest.mark.parametrize("edge", ["1", str(2**63 - 1), "year-9999", "list"])
 def test_a_handful(tmp_path: Path, edge: str) -> None:
-    check(tmp_path, edge, FEW)
+    check(tmp_path, record(EDGES[edge]), FEW)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("edge", EDGES)
 def test_each_edge(tmp_path: Path, edge: str) -> None:
-    check(tmp_path, edge, VERBS)
+    check(tmp_path, record(EDGES[edge]), VERBS)
+
+
+def test_objects_without_names_or_labels(tmp_path: Path) -> None:
+    """Two happenings of one instant were not in order; a track of Perfetto has a name.
+
+    And labels that are a text are none.
+    """
+    placed = [
+        ("jobs", "metadata.labels", "x"),
+        ("jobs", "spec.template", "x"),
+        ("cronjobs", "z", 0),
+    ]
+    placed += [("pods", "metadata.namespace", []), ("pods", "metadata.name", []), ("jobs", "z", 0)]
+    verbs = (("timeline", "-o", "json"), ("export", "--format", "perfetto", "-o", "OUT"))
+    check(tmp_path, record_of(placed), (*verbs, ("compare", "e001/wq", "e002/wq")))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("part", range(12))
+def test_each_shape(tmp_path: Path, part: int) -> None:
+    """Of another turn each day: all of them in as many days as there are shapes."""
+    turn = int(time.time() // 86400) % len(SHAPES)
+    check(tmp_path, record_of(shaped(turn, part, 12)), VERBS)
 
 
 @pytest.mark.full

@@ -59,6 +59,52 @@ def test_an_empty_name_is_no_place(tmp_path: Path, words: tuple[str, ...]) -> No
     assert not left(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("report", "trace", "--parts", "out"), "keeps the answers of many traces"),
+        (
+            ("whatif", "trace", "--set", "spec.backoffLimit=0", "--parts", "out"),
+            "keeps the answers of many traces",
+        ),
+        (("info", "trace", "--verify", "-o", "json"), "leave -o and --clock-offset out"),
+        (("info", "trace", "--verify", "--clock-offset", "1"), "leave -o and --clock-offset out"),
+        (("explain", "trace", "t-meddle/c0103-restart", "--at="), "'' is no time"),
+        (("who", "trace", "--object="), "has no object ''"),
+        (("replay", "trace", "--kubernetes-version", "v1.\u0663"), "is not a Kubernetes version"),
+        (("manifests", "-A", "--storage", "\u0663Gi"), "is no size"),
+        (("manifests", "-A", "--storage", "-1Gi"), "is no size"),
+        (("manifests", "-A", "--keep", "forever"), "is no duration"),
+        (("manifests", "-A", "--rotate="), "is no duration"),
+        (("manifests", "-A", "--image="), "is no image"),
+        (("manifests", "-A", "--install-namespace", "a/b"), "name of a namespace"),
+        (("manifests", "-n", "shop", "-n", "Shop"), "name of a namespace"),
+    ],
+    ids=lambda words: " ".join(words) if isinstance(words, tuple) else None,
+)
+@pytest.mark.usefixtures("trace")
+def test_nothing_that_is_asked_for_is_passed_over(
+    tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    answer = run(*words)
+    assert is_refusal(answer), answer
+    assert said in answer[2]
+    assert not left(tmp_path)
+
+
+def test_parts_of_one_trace_are_kept(
+    trace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A trace so small is judged by one process, which kept none."""
+    monkeypatch.setenv("TRACEKIT_CACHE_DIR", str(tmp_path / "trace" / "cache"))
+    answers = [run("replay", trace, "--diff", "--parts", place) for place in ("parts", "others")]
+    assert left(tmp_path) == {"parts"}
+    assert list((tmp_path / "parts").glob("*/*.parquet"))
+    assert [code for code, _, _ in answers] == [0, 0]
+    assert answers[0][1] == answers[1][1]
+    assert "nothing new for others" in answers[1][2]
+
+
 def test_every_option_that_names_a_file_refuses_an_empty_one() -> None:
     files = {"FILE", "DIR", "OUT", "PLACE", "OTHER"}
     theirs = [(verb, o) for verb, o in options() if o.metavar in files]

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from tracekit.answers.remedies import of_queue
 from tracekit.answers.words import clock, shortened
 from tracekit.base.escaping import for_shell
+from tracekit.base.kube.stored import as_mapping
 from tracekit.base.kube.timestamps import parse_rfc3339
 
 #: A check in this state holds nothing back.
@@ -145,7 +146,7 @@ def _said(condition: Condition | None) -> str:
 
 def admission_of(obj: Mapping[str, Any]) -> Admission:
     """What a Workload says, as its JSON has it."""
-    meta, spec, status = (_map(obj.get(part)) for part in ("metadata", "spec", "status"))
+    meta, spec, status = (as_mapping(obj.get(part)) for part in ("metadata", "spec", "status"))
     conditions = {
         str(found.get("type")): Condition(
             found.get("status") == "True",
@@ -153,11 +154,11 @@ def admission_of(obj: Mapping[str, Any]) -> Admission:
             str(found.get("message") or ""),
             parse_rfc3339(str(found.get("lastTransitionTime") or "")),
         )
-        for found in map(_map, _list(status.get("conditions")))
+        for found in map(as_mapping, _list(status.get("conditions")))
     }
     checks = tuple(
         tuple(str(found.get(part) or "") for part in ("name", "state", "message"))
-        for found in map(_map, _list(status.get("admissionChecks")))
+        for found in map(as_mapping, _list(status.get("admissionChecks")))
     )
     return Admission(
         str(meta.get("name") or ""),
@@ -166,10 +167,6 @@ def admission_of(obj: Mapping[str, Any]) -> Admission:
         conditions,
         checks,  # type: ignore[arg-type]
     )
-
-
-def _map(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _list(value: Any) -> list[Any]:

@@ -112,13 +112,13 @@ def diagnose(traces: tuple[str, ...], *, fail_on: str | None, output: str, **opt
         raise UsageError(f"{trace} names {len(session.sources)} traces: diagnose one at a time")
     printed = tell_problems(session, set())
     wanted = _wanted(session, options)
-    baseline = read_baseline(options["baseline"]) if options["baseline"] else None
+    baseline = read_baseline(options["baseline"]) if options["baseline"] is not None else None
     with waiting(f"Judging {trace}"):
         findings = findings_of(session, wanted, baseline)
     tell_problems(session, printed)
     if baseline is not None:
         tell_unused(baseline, options["baseline"])
-    if options["write_baseline"]:
+    if options["write_baseline"] is not None:
         _write_baseline(findings, Path(options["write_baseline"]))
     _print(findings, session, trace, output, full=options["verbose"])
     if fail_on is None:

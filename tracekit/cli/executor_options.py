@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from tracekit.base.errors import UsageError
 from tracekit.cli import imports
 from tracekit.cli.damage import note_damage
 from tracekit.cli.messages import tell
@@ -58,6 +59,19 @@ def _executor_options(command: _Command, help_text: str) -> _Command:
         "reach: a run that was cut goes on there.  [default with --scheduler local: the cache]",
     )
     return processes(scheduler(parts(command)))
+
+
+def check_one(scheduler: str | None, parts: str | None) -> None:
+    """Refuse what divides many traces, or keeps their answers, where there is one.
+
+    Raises:
+        UsageError: One of them is given.
+    """
+    for name, value, does in (
+        ("--scheduler", scheduler, "divides"), ("--parts", parts, "keeps the answers of"),
+    ):  # fmt: skip
+        if value is not None:
+            raise UsageError(f"{name} {does} many traces, and this is one: leave it out")
 
 
 @contextmanager

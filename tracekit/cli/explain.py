@@ -79,14 +79,14 @@ def explain(
         before_judging=tell_judging,
     )
     printed = tell_problems(opened, set())
-    if at is not None and options["to_text"]:
+    if at is not None and options["to_text"] is not None:
         raise UsageError("--at and --to both say where to stop: leave one out")
     narrative = opened.explain(
         key,
         namespace=namespace,
         since=options["since"],
         from_=options["from_text"],
-        to=at or options["to_text"],
+        to=options["to_text"] if at is None else at,
         version=parse_version(options["kubernetes_version"]),
         feature_gates=parse_feature_gates(options["feature_gates"]),
         process_zone=options["process_zone"],

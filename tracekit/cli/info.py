@@ -8,7 +8,7 @@ from typing import Any, TextIO
 
 import click
 
-from tracekit.base.errors import TraceFormatError
+from tracekit.base.errors import TraceFormatError, UsageError
 from tracekit.base.escaping import for_terminal
 from tracekit.base.kube.timestamps import format_rfc3339
 from tracekit.check.replay.commit_times import Timed
@@ -41,6 +41,8 @@ def info(trace: str, *, verify: bool, output: str, **options: Any) -> None:
 
     Damaged files are left out and named, and the exit status is 2.
     """
+    if verify and (output != "table" or options["clock_offset"] is not None):
+        raise UsageError("--verify only says whether all is there: leave -o and --clock-offset out")
     place = as_trace(trace)
     reader = TraceReader(place, on_damage="skip", clock_offset_ns=clock_offset_ns(options))
     if verify:

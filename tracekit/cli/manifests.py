@@ -3,23 +3,89 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import click
 import yaml
 
+from tracekit.answers.findings.refused_jobs import LABEL, LABEL_MAX
 from tracekit.base.errors import UsageError
+from tracekit.base.kube.quantities import quantity
+from tracekit.cli.units import DURATION
 from tracekit.record.operation.audit_policy import COMMENT, audit_policy
 from tracekit.record.operation.manifests import Deployment, manifests
 
 
+def _as_duration(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    """The text that the recorder is given, once it is known that it takes it."""
+    DURATION.convert(value, param, ctx)
+    return value
+
+
+def _as_quantity(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
+    if (quantity(value) or 0) <= 0:
+        raise click.BadParameter(f"{value!r} is no size of a volume: write it like 10Gi.")
+    return value
+
+
+def _as_namespace(_ctx: click.Context, _param: click.Parameter, value: Any) -> Any:
+    for name in (value,) if isinstance(value, str) else value:
+        if LABEL.fullmatch(name) is None or len(name) > LABEL_MAX:
+            raise click.BadParameter(f"{name!r} cannot be the name of a namespace.")
+    return value
+
+
+def _as_image(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
+    if not value or not value.isprintable() or " " in value:
+        raise click.BadParameter(f"{value!r} is no image: write it like REPOSITORY:TAG.")
+    return value
+
+
 @click.command("manifests")
-@click.option("-n", "--namespace", "namespaces", multiple=True, help="Record this namespace only.")
+@click.option(
+    "-n",
+    "--namespace",
+    "namespaces",
+    multiple=True,
+    callback=_as_namespace,
+    help="Record this namespace only.",
+)
 @click.option("-A", "--all-namespaces", is_flag=True, help="Record all namespaces.")
-@click.option("--install-namespace", default="tracekit", show_default=True, help="Where it runs.")
-@click.option("--image", default="kube-tracekit:latest", show_default=True, help="Its image.")
-@click.option("--storage", default="10Gi", show_default=True, help="Size of its volume.")
-@click.option("--rotate", default="1h", show_default=True, help="A new trace this often.")
-@click.option("--keep", default="7d", show_default=True, help="How long traces are kept.")
+@click.option(
+    "--install-namespace",
+    default="tracekit",
+    callback=_as_namespace,
+    show_default=True,
+    help="Where it runs.",
+)
+@click.option(
+    "--image",
+    default="kube-tracekit:latest",
+    callback=_as_image,
+    show_default=True,
+    help="Its image.",
+)
+@click.option(
+    "--storage",
+    default="10Gi",
+    callback=_as_quantity,
+    show_default=True,
+    help="Size of its volume.",
+)
+@click.option(
+    "--rotate",
+    default="1h",
+    callback=_as_duration,
+    show_default=True,
+    help="A new trace this often.",
+)
+@click.option(
+    "--keep",
+    default="7d",
+    callback=_as_duration,
+    show_default=True,
+    help="How long traces are kept.",
+)
 @click.option(
     "--logs",
     type=click.Choice(["failed", "all"]),

@@ -26,6 +26,7 @@ from tracekit.cli.trace_options import (
     rules_options,
     tell_warnings,
 )
+from tracekit.judge.executors.inline import Inline
 from tracekit.judge.judged import Asked, Judge, check_controllers, open_under, resolve_era
 from tracekit.judge.verdict_cache import verdicts_key
 from tracekit.judge.verdict_table import load_verdicts
@@ -138,7 +139,11 @@ def _one(trace: str, options: _Options) -> int:
     key = verdicts_key(reader.snapshot, *options.rules.era)
     tells = tell_judging if options.job or options.namespace else None
     place = parts_of(options.parts, options.scheduler)
-    with executor_of(options.processes, options.scheduler, reader.rows) as executor:
+    with executor_of(options.processes, options.scheduler, reader.rows) as others:
+        # Who judges a trace as a whole keeps no parts.
+        executor = others or (None if place is None else Inline())
+        if options.parts is not None and load_verdicts(key) is not None:
+            tell(f"this machine has the verdicts already: nothing new for {options.parts}")
         if executor is not None and load_verdicts(key) is None:
             from tracekit.judge.partitioned import ready  # noqa: PLC0415 - slow to import
 

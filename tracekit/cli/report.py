@@ -11,7 +11,7 @@ import click
 from tracekit.base.errors import UsageError
 from tracekit.cli.completion import complete_key, complete_trace
 from tracekit.cli.damage import tell_problems
-from tracekit.cli.executor_options import many_options
+from tracekit.cli.executor_options import check_one, many_options
 from tracekit.cli.many import ask_executor, of_that_time, tell_troubles
 from tracekit.cli.messages import say, tell, waiting
 from tracekit.cli.report_many import ReportQuestion, pages_of, write_pages
@@ -116,8 +116,7 @@ def report(
             tell(f"{counted(left_out, 'trace')} without namespace {namespace}: no page")
         say(f"Wrote {counted(count, 'report')} to {_folder(output)}: {size:,} bytes")
         return
-    if scheduler is not None:
-        raise UsageError("--scheduler divides many traces, and this is one: leave it out")
+    check_one(scheduler, parts)
     target = Path(output or "report.html")
     if output != "-" and not serving:
         check_free(target, force=force)

@@ -14,7 +14,7 @@ from tracekit.answers.whatif.answers import Answers
 from tracekit.base.errors import UsageError
 from tracekit.base.time_input import ALWAYS
 from tracekit.cli.completion import complete_gates, complete_key, complete_trace, complete_version
-from tracekit.cli.executor_options import many_options
+from tracekit.cli.executor_options import check_one, many_options
 from tracekit.cli.many import ask_executor, of_that_time, tell_troubles
 from tracekit.cli.messages import say
 from tracekit.cli.targets import check_free, text_opened
@@ -224,8 +224,7 @@ def run(
         tell_troubles(documents)
         write_many(documents, output, sys.stdout)
         return 1 if fail_on is not None and fails_somewhere(documents, fail_on) else 0
-    if scheduler is not None:
-        raise UsageError("--scheduler divides many traces, and this is one: leave it out")
+    check_one(scheduler, parts)
     reader = TraceReader(traces[0])
     for problem in reader.problems:
         say(f"tracekit: {problem}")

@@ -68,7 +68,9 @@ def who(
     if namespace is not None:
         session.objects.check_namespace(namespace)
     within = range_within(lambda: session.end_ns, **times)
-    space, own, stream = named_object(session, key, namespace) if key else (namespace, None, None)
+    space, own, stream = (
+        (namespace, None, None) if key is None else named_object(session, key, namespace)
+    )
     found = edits_of(session, namespace=space, name=own, stream=stream)
     edits = (edit for edit in found if not within or within.holds(edit.at_ns or 0))
     if name is None and key is None:

@@ -6,12 +6,12 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any, Final
 
-import orjson
 from msgspec import Struct
 
 from tracekit.base.errors import UsageError
 from tracekit.base.kube.field_changes import FieldChange, changes
 from tracekit.base.kube.job_defaults import GENERATED_LABELS
+from tracekit.base.kube.stored import as_mapping, object_of
 from tracekit.base.suggest import hint
 from tracekit.sql.session import Session
 
@@ -180,18 +180,18 @@ def _way(session: Session, job: Mapping[str, Any]) -> dict[str, float | None]:
 def _spec(session: Session, job: Mapping[str, Any]) -> dict[str, Any]:
     """Spec, labels and annotations without what each Job has of its own."""
     (row,) = session.rows(_RAW, namespace=job["namespace"], uid=job["job_uid"])
-    document = orjson.loads(row["raw"] or "{}")
-    metadata, spec = document.get("metadata") or {}, dict(document.get("spec") or {})
+    document = object_of(row["raw"])
+    metadata, spec = (as_mapping(document.get(part)) for part in ("metadata", "spec"))
     spec.pop("selector", None)
-    template = dict(spec.get("template") or {})
-    template["metadata"] = _without_own(template.get("metadata") or {})
+    template = as_mapping(spec.get("template"))
+    template["metadata"] = _without_own(as_mapping(template.get("metadata")))
     spec["template"] = template
     return {"metadata": _without_own(metadata), "spec": spec}
 
 
 def _without_own(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    labels = {k: v for k, v in (metadata.get("labels") or {}).items() if k not in _OWN}
-    notes = metadata.get("annotations") or {}
+    labels, notes = (as_mapping(metadata.get(part)) for part in ("labels", "annotations"))
+    labels = {k: v for k, v in labels.items() if k not in _OWN}
     annotations = {k: v for k, v in notes.items() if k not in _OWN_ANNOTATIONS}
     return {"labels": labels, "annotations": annotations}
 

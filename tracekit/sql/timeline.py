@@ -86,6 +86,8 @@ FROM leaders WHERE lease IN ('kube-controller-manager', 'kube-scheduler')
 _GAPS: Final = (
     "SELECT stream, epoch_ns(from_at) AS from_ns, epoch_ns(until_at) AS until_ns, reason FROM gaps"
 )
+#: Each may be missing in an object that no API server has.
+_NAMES: Final = ("namespace", "job", "pod", "kind", "name", "object", "cronjob")
 _OWNERS: Final = "SELECT namespace, job, cronjob FROM jobs WHERE cronjob IS NOT NULL"
 
 
@@ -144,7 +146,9 @@ def _all(
 def _rows(
     session: Session, query: str, at: str, where: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
-    return session.each_row(query.replace("{within}", _WITHIN.replace("{at}", at)), **where)
+    asked = query.replace("{within}", _WITHIN.replace("{at}", at))
+    for row in session.each_row(asked, **where):
+        yield {**row, **{name: row[name] or "" for name in _NAMES if name in row}}
 
 
 def _edits(session: Session, times: TimeRange, space: str | None) -> Iterator[Edit]:
@@ -167,7 +171,7 @@ def _around(session: Session, times: TimeRange) -> Iterator[Happening]:
         pause = row["without_leader_s"]
         after = f", {pause:.1f} s after the holder before" if pause is not None else ""
         what = f"{row['holder']} leads{after}" if row["holder"] else "given up: nobody leads"
-        yield Happening(row["at_ns"], "Lease", row["namespace"], row["lease"], what)
+        yield Happening(row["at_ns"], "Lease", row["namespace"] or "", row["lease"] or "", what)
     for row in session.rows(_GAPS):
         start = row["from_ns"] if row["from_ns"] is not None else row["until_ns"]
         if start is not None and times.meets(start, row["until_ns"]):
@@ -256,7 +260,7 @@ def _deletion(row: dict[str, Any]) -> Happening:
         who = row["actor"]
     return Happening(
         row["at_ns"] or 0, row["kind"], row["namespace"], row["name"],
-        f"deleted ({row['delete_evidence']})", who, job=row["job"] or "",
+        f"deleted ({row['delete_evidence']})", who, job=row["job"],
     )  # fmt: skip
 
 
@@ -264,6 +268,6 @@ def _event(row: Mapping[str, Any]) -> Happening:
     times = f" ({row['count']} times)" if (row["count"] or 1) > 1 else ""
     what = f"Event {row['reason']}{times}: {row['message']}"
     return Happening(
-        row["at_ns"] or 0, row["kind"] or "", row["namespace"] or "", row["object"] or "", what,
-        row["component"], row["event_type"] == "Warning", row["job"] or "", row["cronjob"] or "",
+        row["at_ns"] or 0, row["kind"], row["namespace"], row["object"], what,
+        row["component"], row["event_type"] == "Warning", row["job"], row["cronjob"],
     )  # fmt: skip

@@ -15,7 +15,7 @@ from tracekit.versions.throttle import throttle_values
 
 #: How a flag begins, in pflag's grammar: -v, --name, --name=value.
 _FLAG = re.compile(r"--?[A-Za-z]")
-_VERSION = re.compile(r"v?(\d+\.\d+(?:\.\d+)?(?:[-+][0-9A-Za-z.+-]*)?)")
+_VERSION = re.compile(r"v?([0-9]+\.[0-9]+(?:\.[0-9]+)?(?:[-+][0-9A-Za-z.+-]*)?)")
 
 
 def parse_version(text: str | None) -> str | None:

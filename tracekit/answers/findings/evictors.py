@@ -12,6 +12,7 @@ from tracekit.answers.remedies import of_eviction
 from tracekit.answers.trace_model import Facts, Job, Pod, Row, State
 from tracekit.answers.words import clock, named
 from tracekit.base.kube.actors import DISRUPTERS, name_of
+from tracekit.base.kube.stored import as_mapping
 
 
 class _Evictor(Struct, frozen=True):
@@ -135,8 +136,8 @@ def taken_by(facts: Facts, job: Job, pods: Sequence[Pod]) -> Taken | None:
 
     Of no pods: of all that are its by their name.
     """
-    template = _mapping(job.spec.get("template"))
-    of_pods = _mapping(_mapping(template.get("metadata")).get("annotations"))
+    template = as_mapping(job.spec.get("template"))
+    of_pods = as_mapping(as_mapping(template.get("metadata")).get("annotations"))
     events = [event for pod in pods for event in facts.events_of_pod(pod)]
     if not pods:  # those that went before anybody looked have a name still: NAME-, five characters
         events = [*facts.events_of_named(job)]
@@ -210,7 +211,3 @@ def _todo(by: _Evictor, of_pods: Mapping[str, Any], of_job: Mapping[str, Any] | 
             f"{where}."
         )
     return f"Set {wanted} {where}: then {by.name} lets them end first."
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}

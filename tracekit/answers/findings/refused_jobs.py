@@ -11,10 +11,11 @@ from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.refusals import Refusal, objection, refusal_advice, refusal_of
 from tracekit.answers.trace_model import CronJob, Facts, Job
 from tracekit.answers.words import clock, shortened
+from tracekit.base.kube.stored import as_mapping
 
 #: Upstream: apimachinery's util/validation, IsDNS1123Label, IsValidLabelValue, IsQualifiedName.
-_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_LABEL_MAX: Final = 63
+LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+LABEL_MAX: Final = 63
 _VALUE: Final = re.compile(r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
 _NAME: Final = re.compile(r"(?:[a-z0-9.-]{1,253}/)?[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 #: Upstream: staging/src/k8s.io/apimachinery/pkg/api/validation, TotalAnnotationSizeLimitB.
@@ -100,7 +101,7 @@ def _answered(facts: Facts, cron: CronJob, jobs: Sequence[Job]) -> Case | None:
 
 
 def _by_rules(facts: Facts, cron: CronJob, jobs: Sequence[Job]) -> Case | None:
-    template = _mapping(cron.last.spec.get("jobTemplate"))
+    template = as_mapping(cron.last.spec.get("jobTemplate"))
     as_of = f"as of {clock(facts.as_of(cron.namespace, 'cronjobs'))}"
     found = list(_objections(template, prefixed=facts.release.prefixed_labels))
     if found:
@@ -114,11 +115,11 @@ def _by_rules(facts: Facts, cron: CronJob, jobs: Sequence[Job]) -> Case | None:
             evidence={"field": field, "message": message, "from": Evidence.RULES.value},
             todo=_TODO.get(field.partition("[")[0]),
         )  # fmt: skip
-    host = None if jobs else _host_name(cron, _mapping(template.get("spec")))
+    host = None if jobs else _host_name(cron, as_mapping(template.get("spec")))
     if host is None:
         return None
     index = host.rpartition("-")[2]
-    why = f"has {len(host)} characters" if len(host) > _LABEL_MAX else "has a dot"
+    why = f"has {len(host)} characters" if len(host) > LABEL_MAX else "has a dot"
     return Case(
         REFUSED_JOBS, cron.target,
         f"starts nothing: its Jobs' names are not valid ({cron.name}-MINUTES-{index} {why})",
@@ -134,7 +135,7 @@ def _host_name(cron: CronJob, spec: Mapping[str, Any]) -> str | None:
     if spec.get("completionMode") != "Indexed" or not isinstance(completions, int):
         return None
     host = f"{cron.name}{_SLOT}-{completions - 1}"
-    if completions < 1 or (len(host) <= _LABEL_MAX and _LABEL.fullmatch(host)):
+    if completions < 1 or (len(host) <= LABEL_MAX and LABEL.fullmatch(host)):
         return None
     return host
 
@@ -148,27 +149,23 @@ _TODO: Final = {
 
 def _objections(template: Mapping[str, Any], *, prefixed: bool) -> Iterator[tuple[str, str]]:
     """Field of a Job and message, for what validation refuses of each Job of a jobTemplate."""
-    pod_template = _mapping(_mapping(template.get("spec")).get("template"))
-    labels = _mapping(_mapping(pod_template.get("metadata")).get("labels"))
+    pod_template = as_mapping(as_mapping(template.get("spec")).get("template"))
+    labels = as_mapping(as_mapping(pod_template.get("metadata")).get("labels"))
     own = (*_OF_ITS_JOB, *(_PREFIX + name for name in _OF_ITS_JOB if prefixed))
     for key in own:
         if key in labels:
             what = "name" if key.endswith("job-name") else "uid"
             yield f"{_POD_LABELS}[{key}]", f"{labels[key]!r} is not the {what} of the new Job"
-    meta = _mapping(template.get("metadata"))
-    for key, value in _mapping(meta.get("labels")).items():
+    meta = as_mapping(template.get("metadata"))
+    for key, value in as_mapping(meta.get("labels")).items():
         if not _NAME.fullmatch(str(key)):
             yield f"metadata.labels[{key}]", "is no valid label key"
-        elif len(str(value)) > _LABEL_MAX or not _VALUE.fullmatch(str(value)):
+        elif len(str(value)) > LABEL_MAX or not _VALUE.fullmatch(str(value)):
             yield f"metadata.labels[{key}]", f"{str(value)[:80]!r} is no valid label value"
-    annotations = _mapping(meta.get("annotations"))
+    annotations = as_mapping(meta.get("annotations"))
     size = sum(len(f"{key}{text}".encode()) for key, text in annotations.items())
     for key in annotations:
         if not _NAME.fullmatch(str(key).lower()):
             yield f"metadata.annotations[{key}]", "is no valid annotation key"
     if size > _ANNOTATIONS_MAX:
         yield "metadata.annotations", f"Too long: {size:,} bytes, {_ANNOTATIONS_MAX:,} at most"
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}

@@ -10,7 +10,8 @@ from typing import Final
 #: are none that anybody means.
 _QUANTITY: Final = re.compile(
     r"(?P<sign>[+-]?)(?P<number>\d{1,40}(?:\.\d{0,20})?|\.\d{1,20})"
-    r"(?:(?P<suffix>[KMGTPE]i|[numkMGTPE])|[eE](?P<exponent>[+-]?\d{1,2}))?"
+    r"(?:(?P<suffix>[KMGTPE]i|[numkMGTPE])|[eE](?P<exponent>[+-]?\d{1,2}))?",
+    re.ASCII,
 )
 _SUFFIXES: Final = {
     "n": Fraction(1, 10**9), "u": Fraction(1, 10**6), "m": Fraction(1, 10**3),

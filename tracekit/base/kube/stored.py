@@ -39,4 +39,9 @@ def object_of(text: str | None) -> dict[str, Any]:
         found = json.loads(text or "{}")
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return as_mapping(found)
+
+
+def as_mapping(value: object) -> dict[str, Any]:
+    """A field that has fields of its own; empty where it is anything else."""
+    return value if isinstance(value, dict) else {}

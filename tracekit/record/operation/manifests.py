@@ -21,7 +21,7 @@ _USER_ID = 65532
 _TRACES = "/traces"
 #: What no quantity of the API reaches.
 _QUANTITY_END = 2**63
-_QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(?:([kKMGTP])(i?))?")
+_QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]+)?)(?:([kKMGTP])(i?))?")
 _RBAC = "rbac.authorization.k8s.io"
 
 

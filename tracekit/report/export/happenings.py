@@ -125,7 +125,10 @@ class _Reader:
 
     def _ask(self, query: str) -> list[dict[str, Any]]:
         where = "($namespace::VARCHAR IS NULL OR namespace = $namespace)"
-        return self.session.rows(query.replace("{where}", where), namespace=self.namespace)
+        asked = query.replace("{where}", where)
+        rows = self.session.rows(asked, namespace=self.namespace)
+        # An object that no API server has may be in no namespace.
+        return [{**row, "namespace": row["namespace"] or ""} for row in rows]
 
     def jobs(self) -> list[Job]:
         pods = self._pods()
@@ -134,8 +137,9 @@ class _Reader:
         for row in self._ask(_JOBS):
             uid, created = row["job_uid"], row["created_ns"] or 0
             until = row["finished_ns"] or row["gone_ns"] or self.end_ns
-            life = Span(row["job"], created, max(until, created), _given(row, _JOB_ATTRIBUTES))
-            job = Job(row["namespace"], row["job"], uid, row["cronjob"], life)
+            name = row["job"] or ""
+            life = Span(name, created, max(until, created), _given(row, _JOB_ATTRIBUTES))
+            job = Job(row["namespace"], name, uid, row["cronjob"], life)
             job.pods = pods.get((row["namespace"], uid), [])
             job.marks = marks.get((row["namespace"], uid), [])
             self._link(job, pod_creations)
@@ -181,8 +185,9 @@ class _Reader:
             living = [span for span in spans if span.name not in ("Succeeded", "Failed")]
             since = spans[0].from_ns if spans else row["created_ns"] or 0
             until = living[-1].until_ns if living else since
-            life = Span(row["pod"], since, max(until, since), _given(row, _POD_ATTRIBUTES))
-            pod = Pod(row["pod"], row["pod_uid"], life, living)
+            name = row["pod"] or ""
+            life = Span(name, since, max(until, since), _given(row, _POD_ATTRIBUTES))
+            pod = Pod(name, row["pod_uid"], life, living)
             found[row["namespace"], row["job_uid"]].append(pod)
         return found
 
@@ -216,7 +221,7 @@ class _Reader:
         return [
             (
                 row["namespace"],
-                row["cronjob"],
+                row["cronjob"] or "",
                 Mark(row["due_ns"], "tick", row["outcome"], _given(row, ("policy", "job", "why"))),
             )
             for row in self._ask(_TICKS)
@@ -243,7 +248,7 @@ _PODS = """
 SELECT *, epoch_ns(created_at) AS created_ns
 FROM attempts WHERE {where} ORDER BY created_at, index, attempt, pod
 """
-_OWNERS = "SELECT pod_uid, job_uid FROM attempts WHERE {where}"
+_OWNERS = "SELECT namespace, pod_uid, job_uid FROM attempts WHERE {where}"
 _ACTIONS = """
 SELECT namespace, uid, kind, action, object, actor, rv, epoch_ns(seen_at) AS at_ns
 FROM actions WHERE {where} AND kind <> 'CronJob' ORDER BY seen_at, seq
