@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from enum import Enum
 from typing import Final
 
+from tracekit.answers.words import named
 from tracekit.base.kube.quantities import quantity
 
 
@@ -186,8 +188,47 @@ _COUNTED: Final = (
 )
 
 
+#: Containers that a message names. Upstream: k8s.io/pod-security-admission/policy, and the
+#: resource quota's evaluator of pods.
+_OF_CONTAINERS: Final = re.compile(r'\bcontainers? ((?:"[^"]+"(?:, )?)+)')
+_FOR_CONTAINERS: Final = re.compile(r"must specify .*", re.DOTALL)
+_QUOTED: Final = re.compile(r'"([^"]+)"')
+_FOR: Final = re.compile(r" for: ([\w.,-]+)")
+#: What validation says of an init container that lost its restartPolicy.
+_NO_SIDECARS: Final = "may not be set for init containers without restartPolicy=Always"
+_SIDECARS: Final = (
+    "A native sidecar lost its restartPolicy: the API server is older than 1.29 or has the gate "
+    "SidecarContainers off, or what changes pods on the way drops the field. Let what injects it "
+    "make a regular container (Istio: ENABLE_NATIVE_SIDECARS=false), or upgrade."
+)
+
+
+def _containers_named(message: str) -> list[str]:
+    """The containers that a message names, each once."""
+    found = [name for part in _OF_CONTAINERS.findall(message) for name in _QUOTED.findall(part)]
+    if (lacks := _FOR_CONTAINERS.search(message)) is not None:
+        found += [name for part in _FOR.findall(lacks[0]) for name in part.split(",") if name]
+    return list(dict.fromkeys(found))
+
+
+def refusal_advice_for(message: str, own: Collection[str]) -> str:
+    """The same of pods whose template has the containers `own`: others are put in on the way."""
+    names = _containers_named(message)
+    foreign = [name for name in names if name not in own]
+    if not foreign or not own:
+        return refusal_advice(message)
+    first = (
+        f"The template has no container {named(foreign)}: an admission webhook adds it, and has to "
+        "give it what the message asks for, or to leave these pods out (by a label or annotation "
+        "of the program that the webhook is of)."
+    )
+    return first if len(foreign) == len(names) else f"{first} {refusal_advice(message)}"
+
+
 def refusal_advice(message: str) -> str:
     """What to do about that refusal."""
+    if _NO_SIDECARS in message:
+        return _SIDECARS
     found, quota = refusal_of(message), _QUOTA_SAYS.search(message)
     asked = {} if quota is None else _amounts(quota["asked"])
     if found is Refusal.QUOTA and asked and all(name.startswith("count/") for name in asked):

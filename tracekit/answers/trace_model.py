@@ -417,6 +417,8 @@ class Facts:
     coverage: Coverage = field(default_factory=Coverage)
     #: By namespace: when its deletion was asked for, Unix ns.
     terminating: Mapping[str, int] = field(default_factory=dict)
+    #: Who asked for that, as an audit log tells.
+    namespace_deleters: Mapping[str, str] = field(default_factory=dict)
     quotas: Mapping[str, Sequence[Quota]] = field(default_factory=dict)  # by namespace, at the end
     #: By the uid of its owner: what Kueue's Workload says at the end.
     admissions: Mapping[str, Admission] = field(default_factory=dict)

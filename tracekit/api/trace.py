@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec.structs import replace
 
+from tracekit.answers.event_index import is_pod_of
 from tracekit.api.results import Diagnosis, Replay, html_table
 from tracekit.base.coverage import Coverage
 from tracekit.base.errors import TraceFormatError, UsageError
@@ -19,10 +20,12 @@ from tracekit.check.verdict import Judgement
 from tracekit.judge.fact_cache import cached_coverage, cached_fact
 from tracekit.judge.judged import Asked, Judge, open_under
 from tracekit.report.narrative import Concluded, Narrative, narrative_of_job
+from tracekit.report.narrative_events import narrative_of_events
 from tracekit.report.narrative_logs import add_container_logs
 from tracekit.report.narrative_manager import LoggedSync, add_logged_syncs
 from tracekit.report.narrative_others import add_judgements, add_restarts, narrative_of_cronjob
 from tracekit.trace.format.model import TraceHeader
+from tracekit.trace.reading.objects import events_of_pod
 from tracekit.trace.stores.place import local_trace
 from tracekit.versions.cronjob import CronJobEra
 from tracekit.versions.era import NEWEST, Era
@@ -272,7 +275,7 @@ class Trace:
         process_zone: str | None = None,
         search_all: bool = False,
     ) -> Narrative:
-        """The step-by-step account of a Job or CronJob.
+        """The step-by-step account of a Job or CronJob, or of a pod of which Events alone tell.
 
         Its verdicts are those of `replay`: the whole trace is judged for it, once.
 
@@ -308,7 +311,7 @@ class Trace:
         times = time_range(end_ns, since=since, from_=from_, to=until)
         if times.until_ns is not None and times.until_ns >= end_ns:
             times = TimeRange(times.from_ns, None)  # nothing of the record lies behind it
-        narrative = self._narrative(*judge.objects.key(key, namespace), judge, rules)
+        narrative = self._account(key, namespace, judge, rules)
         if times:
             narrative = narrative.within(times)
         if times.until_ns is None:
@@ -321,6 +324,22 @@ class Trace:
             )
             narrative.closing = f"{narrative.closing} {lost}".strip()
         return narrative
+
+    def _account(
+        self, key: str, namespace: str | None, judge: Judge, rules: AskedRules
+    ) -> Narrative:
+        """The account of a Job or CronJob, or of a pod of which the trace has Events alone."""
+        try:
+            return self._narrative(*judge.objects.key(key, namespace), judge, rules)
+        except UsageError:
+            events = events_of_pod(self._reader, key, namespace)
+            if not events:
+                raise
+        space, name = events[0]["namespace"] or "", events[0]["involved_name"]
+        jobs = (job for job in judge.objects.jobs if job[0] == space and is_pod_of(job[1], name))
+        if (job := next(jobs, None)) is not None:
+            return self._narrative(*job, judge, rules)
+        return narrative_of_events(space, name, events)
 
     def _has_events_alone(self) -> bool:
         streams = {summary.stream for summary in self._reader.streams() if summary.rows}

@@ -58,8 +58,8 @@ def explain(
     """Tell what happened to one Job or CronJob, step by step.
 
     TRACE may be a file that `tracekit import` reads, or - for standard input, as `diagnose` has it.
-    The name alone will do where it is unique, and a pod's name stands for its Job; `job/NAME -n NS`
-    works as well.
+    The name alone will do where it is unique, and a pod's name stands for its Job, or for itself
+    where the trace has Events of it alone; `job/NAME -n NS` works as well.
 
     First what came of it. Then for each sync of the controller that wrote something: what it had
     seen, what it did and what it waited for afterwards (back-off, deadline, expectations); with -v

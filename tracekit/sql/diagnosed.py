@@ -30,6 +30,7 @@ from tracekit.base.collecting import collecting_rarely
 from tracekit.base.coverage import Coverage
 from tracekit.base.cron import Generation
 from tracekit.base.errors import TracekitError
+from tracekit.base.kube.actors import name_of
 from tracekit.base.kube.events import MAKERS
 from tracekit.base.kube.printed.model import Shown, ShownEvent
 from tracekit.base.kube.stored import object_of
@@ -109,6 +110,7 @@ def surroundings(
         "admissions": _admissions(session) if there.has(stream="workloads") else {},
         "quotas": _quotas(session) if there.has(stream="resourcequotas") else {},
         "terminating": _terminating(session) if there.has(stream="namespaces") else {},
+        "namespace_deleters": _deleters(session) if there.has(stream="namespaces") else {},
         "release": _release(session) if release is None else release,
         "coverage": seen,
         "first_ns": 1 << 62 if first_ns is None else first_ns,
@@ -175,6 +177,10 @@ WHERE type = 'CALL' AND (((reason = 'Invalid' OR code IN (400, 403))
       AND reason = 'AlreadyExists'))
 ORDER BY recv_ns
 """
+_DELETERS = """
+SELECT name, actor, actor_agent FROM internal._states
+WHERE stream = 'namespaces' AND verb LIKE 'delete%' AND actor IS NOT NULL ORDER BY _order DESC
+"""
 # Of what is still there at the end: its last state.
 _AT_THE_END = """
 WITH ends AS (SELECT uid, max(_order) AS last FROM internal._states WHERE stream = $stream
@@ -205,6 +211,12 @@ def _started_from(session: Session) -> dict[str, str]:
     """By uid: the CronJob that a Job was started from by hand."""
     rows = session.rows(_STARTED_FROM)
     return {row["uid"]: row["cronjob"] for row in rows if row["uid"] and row["cronjob"]}
+
+
+def _deleters(session: Session) -> dict[str, str]:
+    """Who asked for the deletion of namespaces."""
+    rows = session.rows(_DELETERS)
+    return {row["name"]: name_of(row["actor"], row["actor_agent"]) or "" for row in rows}
 
 
 def _terminating(session: Session) -> dict[str, int]:

@@ -80,6 +80,7 @@ def findings_about_job(
         )
     facts.led_but_for(known.pauses)
     facts.terminating = known.terminating
+    facts.namespace_deleters = known.namespace_deleters
     facts.node_events = known.node_events
     facts.first_ns = min(facts.first_ns, known.first_ns)
     facts.streams = {**known.streams, **facts.streams}
@@ -148,6 +149,7 @@ class Surroundings(Struct, frozen=True):
 
     pauses: list[Pause]
     terminating: dict[str, int]
+    namespace_deleters: dict[str, str]
     node_events: dict[str, list[NodeEvent]]
     streams: dict[str, int]
     #: Of these rows, Unix ns.
@@ -166,6 +168,7 @@ def _surroundings(reader: TraceReader, gaps: Sequence[Gap], end_ns: int) -> Surr
     return Surroundings(
         facts.pauses,
         dict(facts.terminating),
+        dict(facts.namespace_deleters),
         {node: list(events) for node, events in facts.node_events.items()},
         dict(facts.streams),
         facts.first_ns or 1 << 62,

@@ -11,7 +11,7 @@ from tracekit.answers.evidence import Evidence
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.trace_model import Facts, Job, Pod, State
 from tracekit.answers.words import clock, counted, named
-from tracekit.base.kube.actors import controller_of, name_of
+from tracekit.base.kube.actors import SERVICE_ACCOUNT, controller_of, name_of
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.check.diff.collected import is_collected
 from tracekit.check.verdict import Judgement, Verdict
@@ -39,6 +39,10 @@ _DELETERS: Final = {
     "helm": _HELM,
     "tiller": _HELM,
 }
+
+
+_ALL_WRITES: Final = "`tracekit who TRACE --object {object}` shows all writes to it."
+_OF_NAMESPACE: Final = "See who deleted the namespace."
 
 
 class _Deleter(Struct, frozen=True):
@@ -109,17 +113,32 @@ def _deleter(facts: Facts, job: Job, going: State) -> _Deleter | None:
     if controller == "cronjob-controller" or _replaced(facts, job):
         return None
     if asked:
-        names = f"{user} {agent or ''}".lower()
-        todo = next((advice for part, advice in _DELETERS.items() if part in names), None)
-        return _Deleter(controller or str(user), Evidence.AUDIT, todo)
+        return _by_request(facts, job, str(user), agent, controller)
     ending_ns = facts.terminating.get(job.namespace)
     if ending_ns is not None and ending_ns <= going.at_ns:
         why = "the namespace controller: its namespace is being deleted"
-        return _Deleter(why, Evidence.STATUS, "See who deleted the namespace.")
+        return _Deleter(why, Evidence.STATUS, _OF_NAMESPACE)
     if any(map(is_collected, _of_cronjob(facts, job))):
         why = f"the garbage collector: its CronJob {job.cronjob} was deleted"
         return _Deleter(why, Evidence.RULES, "See who deleted the CronJob.")
     return _Deleter("", None)
+
+
+def _by_request(
+    facts: Facts, job: Job, user: str, agent: str | None, controller: str | None
+) -> _Deleter:
+    """Who asked for it, as an audit log has it; behind the namespace controller, who asked that."""
+    if controller == "namespace-controller":
+        who = facts.namespace_deleters.get(job.namespace)
+        why = "the namespace controller, as its namespace was deleted"
+        if not who:
+            return _Deleter(why, Evidence.AUDIT, _OF_NAMESPACE)
+        return _Deleter(f"{why} by {who}", Evidence.AUDIT, f"Ask {who} why: {_ALL_WRITES}")
+    names = f"{user} {agent or ''}".lower()
+    todo = next((advice for part, advice in _DELETERS.items() if part in names), None)
+    if todo is None and user.startswith(SERVICE_ACCOUNT):
+        todo = f"See the log of {user} at that time, and why it deletes Jobs: {_ALL_WRITES}"
+    return _Deleter(controller or user, Evidence.AUDIT, todo or f"Ask {user} why: {_ALL_WRITES}")
 
 
 def _replaced(facts: Facts, job: Job) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from tracekit.answers.endings import pod_spec
 from tracekit.answers.harm import FAILS_OR_HOLDS
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.refusals import (
     Refusal,
     never_fits,
     objection,
-    refusal_advice,
+    refusal_advice_for,
     refusal_of,
 )
 from tracekit.answers.trace_model import Facts, Job
@@ -52,6 +53,13 @@ def refused_to_the_end(facts: Facts, job: Job) -> bool:
     return job.gone_ns is None and job.managed and refused_since(facts, job) is not None
 
 
+def _containers(job: Job) -> list[str]:
+    """The names of its template's containers."""
+    spec = pod_spec(job)
+    both = (*(spec.get("initContainers") or ()), *(spec.get("containers") or ()))
+    return [str(each.get("name")) for each in both if isinstance(each, dict)]
+
+
 def refused_case(facts: Facts, job: Job, until_ns: int) -> Case:
     """The case of a Job of which `refused_to_the_end` is true."""
     from_ns, message = refused_since(facts, job) or (job.created_ns, "")
@@ -76,5 +84,5 @@ def refused_case(facts: Facts, job: Job, until_ns: int) -> Case:
         f"from {clock(from_ns)} on: {shortened(message)}",
         job.cronjob,
         evidence={"message": message, "refusal": refusal.value},
-        todo=refusal_advice(message),
+        todo=refusal_advice_for(message, _containers(job)),
     )

@@ -14,12 +14,13 @@ from tracekit.base.kube.timestamps import NS_PER_S
 
 UNCOUNTED = Rule(
     "TK439", "an ended pod that its controller does not count", Severity.ERROR,
-    "A pod of an unfinished Job ended 60 s or more before the last look at both, still has the "
-    "tracking finalizer and stands in none of the Job's lists, though somebody led or nothing "
-    "tells of leaders; or it stands in one (`.status.uncountedTerminatedPods`), and the finalizer "
-    "is not taken off all the same. Not of Jobs with backoffLimitPerIndex (they keep a failed "
-    "pod's finalizer until its successor is there). Where the controller was behind (TK207) it is "
-    "a consequence of that, an info, and told of a Job none of whose pods runs, from 2 s on.",
+    "A pod of an unfinished Job ended (in a record: was reported as ended) 60 s or more before the "
+    "last look at both, still has the tracking finalizer and stands in none of the Job's lists, "
+    "though somebody led or nothing tells of leaders; or it stands in one "
+    "(`.status.uncountedTerminatedPods`), and the finalizer is not taken off all the same. Not of "
+    "Jobs with backoffLimitPerIndex (they keep a failed pod's finalizer until its successor is "
+    "there). Where the controller was behind (TK207) it is a consequence of that, an info, and "
+    "told of a Job none of whose pods runs, from 2 s on.",
     "A controller manager that comes back a moment later.",
     "See whether the controller manager runs and leads: kubectl -n kube-system get lease "
     "kube-controller-manager -o yaml; and what its log says of the Job.",
@@ -60,10 +61,18 @@ def _tracked(
     for pod in job.pods:
         if pod.end is None or pod.last.gone or TRACKING not in pod.last.finalizers:
             continue
-        led_ns = as_of_ns - facts.led_since(pod.over_ns, as_of_ns)
+        since_ns = _reported_ns(pod)
+        led_ns = as_of_ns - facts.led_since(since_ns, as_of_ns)
         if led_ns >= for_ns and (pod.uid in uids) == listed:
-            found.append((pod.over_ns, pod))
+            found.append((since_ns, pod))
     return sorted(found, key=lambda entry: (entry[0], entry[1].name))
+
+
+def _reported_ns(pod: Pod) -> int:
+    """Since when its controller can have known: a kubelet that was away reports an end late."""
+    if pod.end is None or pod.end is pod.first:
+        return pod.over_ns
+    return max(pod.over_ns, pod.end.at_ns)
 
 
 def uncounted_case(facts: Facts, job: Job, stale: list[tuple[int, Pod]]) -> Case:

@@ -14,7 +14,9 @@ from typing import Final
 
 #: Ends pods, and deletes none that others did not.
 KUBELET: Final = "kubelet"
-_SERVICE_ACCOUNT = "system:serviceaccount:kube-system:"
+#: A user that is a program: NAMESPACE:NAME follows.
+SERVICE_ACCOUNT: Final = "system:serviceaccount:"
+_SERVICE_ACCOUNT = f"{SERVICE_ACCOUNT}kube-system:"
 _MANAGER_USERS = frozenset({"system:kube-controller-manager"})
 _MANAGER_AGENTS = ("kube-controller-manager/", "hyperkube/", "k3s/", "rke2/", "kubelite/")
 

@@ -186,6 +186,32 @@ def objects_of(reader: TraceReader) -> Objects:
     )
 
 
+#: What of Events is asked for about a pod.
+_OF_EVENTS = (
+    "type", "recv_ns", "uid", "namespace", "involved_kind", "involved_name", "reason", "message",
+    "event_type", "count", "first_ns", "last_ns", "component",
+)  # fmt: skip
+
+
+def events_of_pod(reader: TraceReader, text: str, namespace: str | None) -> list[dict[str, Any]]:
+    """The Events about the one pod that users name so, oldest first; empty where there is none.
+
+    As in `Objects.key`, that is "namespace/name", "pod/name", or a name alone.
+    """
+    first, slash, name = text.partition("/")
+    if slash and _KINDS.get(first.lower(), "pod") != "pod":
+        return []
+    name = name if slash else text
+    wanted = first if slash and first.lower() not in _KINDS else namespace
+    found: list[dict[str, Any]] = []
+    for table in reader.batches(_OF_EVENTS, streams=("events",)):
+        named = pc.equal(table["involved_name"].cast(pa.string()), name)
+        pods = pc.and_(named, pc.equal(table["involved_kind"].cast(pa.string()), "Pod"))
+        found += table.filter(pods).to_pylist()
+    mine = [row for row in found if wanted in (None, row["namespace"] or "")]
+    return mine if len({row["namespace"] for row in mine}) == 1 else []
+
+
 def _distinct(table: pa.Table) -> Iterator[tuple[Any, ...]]:
     """The rows of a table, each once."""
     columns = table.schema.names
