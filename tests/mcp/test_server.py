@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -193,3 +194,17 @@ def test_a_name_is_of_one_trace(traces: dict[str, Path]) -> None:
 
 def test_a_server_has_its_version() -> None:
     assert server_of({}, lambda _: Printed(0, b"", ""), timeout_s=1).version
+
+
+def test_what_is_no_message_is_answered(traces: dict[str, Path]) -> None:
+    """The client that sent it waited for ever."""
+    lines = ["{", "[]", '{"jsonrpc":"2.0"}', '{"jsonrpc":"2.0","id":7,"method":"ping"}', "\x1b[2J"]
+    served = subprocess.run(
+        [sys.executable, "-P", "-m", "tracekit", "mcp", str(traces["demo/lie"])],
+        input="\n".join(lines) + "\n", capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    answers = [json.loads(line) for line in served.stdout.splitlines()]
+    assert [answer.get("error", {}).get("code") for answer in answers if answer["id"] is None] == [
+        -32700, -32600, -32600, -32700,
+    ]  # fmt: skip
+    assert not {"\x1b", "Traceback"} & set(served.stdout + served.stderr)

@@ -14,7 +14,17 @@ import orjson
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
-from mcp.types import CallToolResult, InputRequiredResult, ToolAnnotations
+from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from mcp.types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    CallToolResult,
+    ErrorData,
+    InputRequiredResult,
+    JSONRPCError,
+    ToolAnnotations,
+)
 from pydantic import Field, ValidationError
 
 import tracekit
@@ -73,6 +83,15 @@ class _Server(MCPServer):
         )  # fmt: skip
         self._takes = {tool.name: list(tool.parameters["properties"]) for tool in tools}
 
+    async def run_stdio_async(self) -> None:
+        """Serve on stdin and stdout; what is no message is answered, as JSON-RPC has it."""
+        async with stdio_server() as (arriving, answers), anyio.create_task_group() as tasks:
+            feed, messages = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+            tasks.start_soon(_refuse_what_is_none, arriving, feed, answers)
+            server = self._lowlevel_server
+            await server.run(messages, answers, server.create_initialization_options())
+            tasks.cancel_scope.cancel()
+
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
@@ -97,6 +116,26 @@ class _Server(MCPServer):
             found = error.__cause__.errors(include_url=False, include_input=False)[0]
             where = ".".join(map(str, found["loc"]))
             return refused(f"{name} cannot take {_shown(where)}: {found['msg']}")
+
+
+async def _refuse_what_is_none(arriving: Any, feed: Any, answers: Any) -> None:
+    """Hand on messages; a line that is none gets the error that JSON-RPC has for it."""
+    async with feed:
+        async for message in arriving:
+            if isinstance(message, Exception):
+                await answers.send(SessionMessage(_no_message(message)))
+            else:
+                await feed.send(message)
+
+
+def _no_message(error: Exception) -> JSONRPCError:
+    """Which error it is; nobody knows whose request it was."""
+    kinds = error.errors(include_input=False) if isinstance(error, ValidationError) else []
+    if any(found["type"] == "json_invalid" for found in kinds) or not kinds:
+        code, text = PARSE_ERROR, "this line is no JSON: send one message a line"
+    else:
+        code, text = INVALID_REQUEST, "this is no message of JSON-RPC: send a request"
+    return JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=code, message=text))
 
 
 def _shown(word: str) -> str:
