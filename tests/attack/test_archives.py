@@ -181,6 +181,22 @@ def test_entries_that_are_no_files_count(
     assert "more than 3 files, folders and links" in said
 
 
+def test_the_files_of_a_zip_are_counted_before_they_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """100,000 of 120,000 files were looked at before that was said, 40 s later."""
+    gather = "tracekit.trace.importers.gather"
+    monkeypatch.setattr(f"{gather}._ENTRIES_MAX", 3)
+    looked: list[str] = []
+    monkeypatch.setattr(f"{gather}.concerns", lambda _, source: looked.append(source.name))
+    path = tmp_path / "many.zip"
+    path.write_bytes(zipped(*(f"{n}.json" for n in range(4))))
+    status, _, said = run("import", str(path), "-o", str(tmp_path / "out"))
+    assert status == 2
+    assert "more than 3 files, folders and links" in said
+    assert not looked
+
+
 def test_what_is_no_file_is_counted_and_said(tmp_path: Path) -> None:
     """docs/trust.md: links and devices in a tar were left out without a word, and so were pipes."""
     path = tmp_path / "links.tar"

@@ -300,8 +300,9 @@ def _zipped(source: LineSource, scratch: Path, count: _Count) -> Iterator[_Membe
     with archive:
         if said := office(archive.namelist()):
             raise TraceFormatError(f"{source.name} {said}")
+        for _ in archive.infolist():
+            count(source)  # before any of them is looked at
         for entry in archive.infolist():
-            count(source)
             # Older .NET, and so PowerShell's Compress-Archive, writes Windows' own separators.
             name = entry.filename
             name = name if "/" in name else name.replace("\\", "/")
