@@ -32,7 +32,9 @@ _GAPS_SHOWN_MAX = 20
 
 @click.command("info")
 @click.argument("trace", metavar="TRACE", shell_complete=complete_trace)
-@click.option("--verify", is_flag=True, help="Only compare every byte with its checksum.")
+@click.option(
+    "--verify", is_flag=True, help="Only compare every byte with its checksum, and decode it."
+)
 @look_option
 @clock_option
 @output_option
@@ -60,6 +62,7 @@ def info(trace: str, *, verify: bool, output: str, **options: Any) -> None:
 
 
 def _verify(trace: str, reader: TraceReader) -> None:
+    reader.snapshot.decode()  # who can write a file can seal it
     if reader.problems:
         raise TraceFormatError("; ".join(reader.problems))
     if not reader.is_verifiable:

@@ -25,6 +25,12 @@ class QueryError(TracekitError):
     has_lines = True
 
 
+def first_of(error: Exception) -> str:
+    """The first line of DuckDB's error, without the kind of it."""
+    lines = str(error).strip().splitlines()
+    return re.sub(r"^\w+( \w+)* Error: ", "", lines[0]) if lines else ""
+
+
 def explain_error(error: Exception, names: Mapping[str, Iterable[str]]) -> QueryError:
     """DuckDB's error as one for users, with names that were meant, out of `names` by kind."""
     text = str(error).strip()
@@ -35,7 +41,7 @@ def explain_error(error: Exception, names: Mapping[str, Iterable[str]]) -> Query
         )
     head, _, place = text.partition("\nLINE ")
     lines = [line for line in head.splitlines() if line.strip()]
-    sentence = re.sub(r"^\w+( \w+)* Error: ", "", lines[0]) if lines else "the query failed"
+    sentence = first_of(error) or "the query failed"
     if "disabled by configuration" in sentence:
         sentence += ": at a shell, add --write to let a session read and write other files"
     parts = [f"{sentence.rstrip('.!')}{_suggestion(text, lines, names)}"]

@@ -40,7 +40,8 @@ from tracekit.sql.memory import bound_memory
 from tracekit.sql.messages import QueryError, explain_error
 from tracekit.sql.relation import reporting
 from tracekit.sql.scope import EVERYTHING, Chosen, ChosenRows, chosen_rows, newest_ns
-from tracekit.sql.sources import Source, drop_unreadable, find_sources
+from tracekit.sql.sources import Source, find_sources
+from tracekit.sql.unreadable import drop_unreadable
 from tracekit.sql.values import check_values
 from tracekit.sql.verified_files import Handles
 from tracekit.sql.wide_copies import wide_copy
@@ -405,8 +406,7 @@ class Session:
 
     def _repair(self) -> bool:
         """Leave out the files that turn out to be broken; whether there were any."""
-        dropped = [drop_unreadable(source) for source in self.sources]
-        if not any(dropped):
+        if not drop_unreadable(self.sources, self.connection, self._handles, self._wide):
             return False
         self._make_rows()
         tables, self._tables = self._tables, []

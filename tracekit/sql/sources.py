@@ -157,12 +157,3 @@ def _open(path: Path, chosen: Chosen, rules: AskedRules) -> Snapshot:
         # Before DuckDB reads any of it: it knows nothing of checksums.
         snapshot.verify(decode=False)
     return snapshot
-
-
-def drop_unreadable(source: Source) -> int:
-    """Decode the files to their end and leave out those that break; how many that were."""
-    if source.snapshot is None:
-        return 0
-    before = len(source.files)
-    source.snapshot.decode()
-    return before - len(source.files)

@@ -60,6 +60,10 @@ class Handles:
         """The name of one of the files."""
         return _name(self._files.index(file))
 
+    def __contains__(self, file: OpenFile) -> bool:
+        """Whether it is one of the files."""
+        return file in self._files
+
     def close(self) -> None:
         """Give the files back."""
         self._descriptors.close()
