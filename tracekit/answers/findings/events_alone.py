@@ -32,7 +32,8 @@ FAILED = Rule(
     "A table of kubectl get has Failed or FailureTarget as its STATUS, or an Event that "
     "was printed, or listed without any Job, gives a reason for which the Job controller fails a "
     "Job. A description prints no "
-    "conditions: with failed pods, none active and no such Event it is unknown.",
+    "conditions: with failed pods, none active and no such Event it is unknown (info), and so "
+    "it is where a table has no STATUS and the Job is not complete 10 minutes after its creation.",
     "A Job of the same name that came before.",
     "Look at its pods' logs before they go; `kubectl get job NAME -o yaml` has the condition "
     "with its reason.", rank=18,

@@ -73,7 +73,8 @@ SUSPENDED = Rule(
 )  # fmt: skip
 TEXT = Rule(
     "TK908", "text that was printed for people", Severity.INFO,
-    "The trace was made of tables of kubectl get or of kubectl describe: it has no states.",
+    "The trace was made of tables of kubectl get, of kubectl describe, or of a controller "
+    "manager's log alone: it has no states.",
     "None known.",
     BESIDE, rank=64,
 )  # fmt: skip
@@ -139,6 +140,18 @@ def _of_texts(facts: Facts) -> Iterator[Case]:
             yield from (with_node(c, signs, advise=False) for c in found or _warnings(facts, one))
     yield from of_nodes(facts, nodes, "was shown")
     looks = sum(isinstance(seen.shown, Shown) for seen in facts.shown)
+    if all(isinstance(s.shown, ShownEvent) and s.shown.how == "log" for s in facts.shown):
+        yield Case(
+            TEXT,
+            Target("Trace", "", "the record"),
+            "is the log of a controller manager alone: nothing is judged",
+            facts.first_ns,
+            facts.end_ns,
+            f"Events of {counted(len(objects), 'object')}; how these stood is unknown",
+            todo=f"{BESIDE} Beside a record such a log tells more: tracekit import RECORD --with "
+            "LOG -o TRACE.",
+        )
+        return
     yield Case(
         TEXT,
         Target("Trace", "", "the record"),
@@ -269,6 +282,13 @@ def _job(facts: Facts, one: _Object, last: Shown | None) -> Iterator[Case]:
             "conditions, and Events are gone after an hour",
             "kubectl get job NAME -o yaml has its conditions.", Severity.INFO,
         )  # fmt: skip
+    elif last is not None and status is None and _is_overdue(last):
+        yield _case(
+            facts, one, FAILED, "was not complete; whether it failed was not shown",
+            f"{_cells(last)}{_when(one)}; kubectl prints no STATUS of Jobs before 1.31",
+            "`kubectl get job NAME -o yaml` has its conditions, `kubectl get pods` its pods.",
+            Severity.INFO,
+        )  # fmt: skip
     elif status == "Suspended":
         yield _case(
             facts, one, SUSPENDED, "was shown with STATUS Suspended", f"{_cells(last)}{_when(one)}",
@@ -278,6 +298,14 @@ def _job(facts: Facts, one: _Object, last: Shown | None) -> Iterator[Case]:
         )  # fmt: skip
     elif (ending := ENDINGS.get(status or "")) is not None:
         yield _case(facts, one, ENDING, ending.claim, f"{_cells(last)}{_when(one)}; {ending.waits}")
+
+
+def _is_overdue(last: Shown) -> bool:
+    """Whether a table has a Job that was not complete when it was 10 minutes old or more."""
+    age = age_of(last.printed.get("AGE", ""))
+    if last.how != "get" or last.succeeded is None or age is None:
+        return False
+    return last.succeeded < (last.completions or 1) and age[0] * NS_PER_S >= SET_UP_NS
 
 
 def _fails(event: ShownEvent) -> bool:
@@ -418,14 +446,16 @@ def _is_trouble(status: str) -> bool:
 
 
 def _warnings(facts: Facts, one: _Object) -> Iterator[Case]:
-    by_reason: defaultdict[str, list[ShownEvent]] = defaultdict(list)
-    for event in one.events:
+    by_reason: defaultdict[str, list[tuple[ShownEvent, State]]] = defaultdict(list)
+    for event, state in zip(one.events, one.states, strict=True):
         if event.type == "Warning" or lost_by(one.target, event.reason, event.message):
-            by_reason[event.reason].append(event)
+            by_reason[event.reason].append((event, state))
     for reason, events in by_reason.items():
-        last = events[-1]
+        last, state = events[-1]
         times = f", {last.count} times" if last.count > 1 else ""
         age = f", {last.age} before" if last.age else ""
+        if last.how == "log":
+            age = f", last at {clock(state.last_ns)}"
         detail = f"{shortened(last.message)}{times}{_when(one)}{age}"
         todo = advice_for(one.target, reason, last.message)
         by = lost_by(one.target, reason, last.message)

@@ -1,6 +1,6 @@
 """`kcm-log`: what a kube-controller-manager wrote to its own log, klog as text or as JSON.
 
-It is a second witness beside a record: it has no states. Of Jobs and CronJobs it tells
+It is a second witness beside a record: it has no states (what it tells alone: `kcm_alone.py`). Of Jobs and CronJobs it tells
 
 | line | kept as a row of type CALL with the verb |
 |---|---|
@@ -32,9 +32,11 @@ from tracekit.base.cron.gotext import parse_duration_ns
 from tracekit.base.errors import TraceFormatError
 from tracekit.base.kube.timestamps import NS_PER_S, parse_rfc3339
 from tracekit.trace.format.model import STREAM_KINDS, Call, Origin
+from tracekit.trace.importers import kcm_alone
 from tracekit.trace.importers.containers import joined
 from tracekit.trace.importers.documents import documents
 from tracekit.trace.importers.frames import is_object
+from tracekit.trace.importers.kcm_alone import OLD_EVENT, place_of
 from tracekit.trace.importers.observation import pack, unpack
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.sample import Sample
@@ -77,11 +79,6 @@ _FLAGS = frozenset(
 )  # fmt: skip
 #: Sentences of releases before 1.22.
 _OLD_SYNC = re.compile(r'^Finished syncing job "([^"]+)" \(([^)]+)\)$')
-_OLD_EVENT = re.compile(
-    r'^Event\(v1\.ObjectReference\{Kind:"(\w+)", Namespace:"([^"]*)", Name:"([^"]*)".*?\}\): '
-    r"type: '(\w+)' reason: '(\w+)' (.*)$",
-    re.DOTALL,
-)
 _MARKS = re.compile(
     rb"\b(?:job_controller|jobcontroller|cronjob_controller(?:v2)?|controllermanager)\.go:\d+"
     rb"|\bevent\.go:\d+\] (?:\"Event occurred\" .*\bkind=\"|Event\(v1\.ObjectReference\{Kind:\")"
@@ -106,6 +103,8 @@ _FIRST_LINES = 20
 #: The year 2286, in ms.
 _MS_MAX = 1e13
 _REFUSED = {"FailedCreate": "create", "FailedDelete": "delete"}
+_HALF_A_YEAR_NS = 182 * 86400 * NS_PER_S
+_STATELESS = "the log of a controller manager has no states"
 
 
 class Line(Struct, frozen=True):
@@ -126,6 +125,8 @@ class KcmLogReader:
         self.kubernetes_version: str | None = None
         self._calls: Spill[tuple[int, int]] = Spill(scratch, "kcm", tuple[int, int])
         self._number = 0
+        #: What its Events tell, where no record is beside it.
+        self._events = kcm_alone.Events()
 
     def read(self, source: LineSource) -> None:
         """Take what a log tells of Jobs and CronJobs."""
@@ -140,10 +141,17 @@ class KcmLogReader:
 
     @property
     def _near_ns(self) -> int | None:
-        return self.result.beside_ns[1] if self.result.beside_ns is not None else None
+        """A time of its year: that of the record beside it; else it is from before the look."""
+        if self.result.beside_ns is not None:
+            return self.result.beside_ns[1]
+        looked_ns = self.result.looked_ns
+        return None if looked_ns is None else max(0, looked_ns - _HALF_A_YEAR_NS)
 
     def _take(self, line: Line) -> None:
         reported = self._configuration(line)
+        if not self.result.beside and self.result.looked_ns is not None:
+            self._take_alone(line)
+            return
         call = call_of(line)
         if call is None:
             if not reported:
@@ -156,6 +164,11 @@ class KcmLogReader:
         self.result.calls[call.origin.verb or ""] += 1
         self._number += 1
         self._calls.add((call.recv_ns, self._number), pack(call))
+
+    def _take_alone(self, line: Line) -> None:
+        event = kcm_alone.event_of(line.message, line.values)
+        if event is not None:
+            self._events.add(event, line.at_ns)
 
     def _configuration(self, line: Line) -> bool:
         """Take the version and the flags, which stand at the head of a log."""
@@ -177,13 +190,21 @@ class KcmLogReader:
         Raises:
             TraceFormatError: There is no record beside the log.
         """
+        if len(self._events):
+            self.result.not_recorded = dict.fromkeys(STREAM_KINDS, _STATELESS)
+            self.result.unlisted = self.result.stateless = _STATELESS
+            self.result.times = "klog's text has no year: that of the look is taken, and UTC"
+            for one in self._events.calls():
+                self.result.calls[one.origin.verb or ""] += 1
+                self.result.streams[one.stream] += 1
+                yield one
+            return
         if not self.result.beside:
             raise TraceFormatError(
                 "the log of a controller manager has no states of Jobs: put it beside a record of "
                 f"the same time (`{beside_record(self._file)}`)"
             )
-        why = "the log of a controller manager has no states"
-        self.result.not_recorded = dict.fromkeys(STREAM_KINDS, why)
+        self.result.not_recorded = dict.fromkeys(STREAM_KINDS, _STATELESS)
         self.result.unlisted = "the log of a controller manager lists nothing"
         for _, data in self._calls.sorted():
             call = unpack(data)
@@ -365,10 +386,10 @@ def call_of(line: Line) -> Call | None:
             found = _sync(line, "cronjobs", values.get("cronjob"), None)
         case "Event occurred":
             kind, reason = str(values.get("kind")), str(values.get("reason"))
-            about = _place(values.get("object"))
+            about = place_of(values.get("object"))
             found = _event(line, kind, about, reason, str(values.get("message")))
         case "Error reconciling cronjob":
-            about = _place(values.get("cronjob"))
+            about = place_of(values.get("cronjob"))
             found = _call(line, "cronjobs", about, "error", str(values.get("err")))
         case _:
             found = _old_call(line)
@@ -380,19 +401,10 @@ def _old_call(line: Line) -> Call | None:
     old = _OLD_SYNC.match(line.message)
     if old is not None:
         return _sync(line, "jobs", old[1], old[2])
-    old = _OLD_EVENT.match(line.message)
+    old = OLD_EVENT.match(line.message)
     if old is not None:
         return _event(line, old[1], (old[2], old[3]), old[5], old[6])
     return None
-
-
-def _place(value: Any) -> tuple[str, str] | None:
-    """The namespace and name of an object, as text or as JSON has it."""
-    if isinstance(value, dict):
-        space, name = value.get("namespace"), value.get("name")
-        return (str(space), str(name)) if space and name else None
-    space, _, name = str(value or "").rpartition("/")
-    return (space, name) if space and name else None
 
 
 def _sync(line: Line, stream: str, key: Any, elapsed: Any) -> Call | None:
@@ -402,7 +414,7 @@ def _sync(line: Line, stream: str, key: Any, elapsed: Any) -> Call | None:
             began_ns = line.at_ns - parse_duration_ns(str(elapsed))
         except ValueError:
             began_ns = None
-    return _call(line, stream, _place(key), "sync", "", began_ns=began_ns)
+    return _call(line, stream, place_of(key), "sync", "", began_ns=began_ns)
 
 
 def _event(

@@ -158,7 +158,7 @@ KINDS: tuple[Kind, ...] = (
         rank=9,
         example="import RECORD --with kube-controller-manager.log",
         kept="each sync with begin and end, Events, refused calls, version, flags",
-        lacks="states; alone it is refused",
+        lacks="states; alone it is no trace (`diagnose FILE` tells of its Events)",
     ),
     Kind(
         "watch",

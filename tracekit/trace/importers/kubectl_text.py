@@ -81,7 +81,7 @@ class KubectlTextReader:
         if item.kind not in _STREAMS and item.kind not in _EVENTS_ONLY:
             self.result.problems["Events about other kinds, left out"] += 1
             return
-        self._add(_event(item, text.looked_ns if at_ns is None else at_ns))
+        self._add(event_call(item, text.looked_ns if at_ns is None else at_ns))
 
     def _add(self, call: Call) -> None:
         self.result.calls[call.origin.verb or ""] += 1
@@ -162,7 +162,8 @@ def _call(shown: Shown, at_ns: int) -> Call:
     )
 
 
-def _event(event: ShownEvent, at_ns: int) -> Call:
+def event_call(event: ShownEvent, at_ns: int) -> Call:
+    """The row for an Event that somebody was shown then."""
     age = age_of(event.age or "")
     # Nothing of a record is from before 1970.
     latest_ns = max(0, at_ns if age is None else at_ns - age[0] * NS_PER_S)

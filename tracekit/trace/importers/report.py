@@ -37,6 +37,8 @@ class ImportResult:
     beside: bool = False
     #: When the record that it is put beside begins and ends, Unix ns, as far as that is known.
     beside_ns: tuple[int, int] | None = None
+    #: When what is read was printed, where who asks says that.
+    looked_ns: int | None = None
     streams: Counter[str] = field(default_factory=Counter)
     #: Problems by their words, with how often each was seen.
     problems: Problems = field(default_factory=Problems)

@@ -124,6 +124,7 @@ def _attempt(
         assert part.kind is not None  # noqa: S101 - it is no trace, so it has files of a kind
         result = ImportResult(part.kind.name, beside=not alone, scope=request.scope)
         result.beside_ns = None if alone else _span_ns(traces)
+        result.looked_ns = request.looked_at_ns
         try:
             _one(part, place, partial / "scratch", request, parts, result)
         except TraceFormatError as error:

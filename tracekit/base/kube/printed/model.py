@@ -85,7 +85,8 @@ class ShownEvent(Struct, kw_only=True, omit_defaults=True):
     kind: str
     name: str
     namespace: str | None = None
-    how: Literal["get", "describe"]
+    #: `log`: by what a controller manager wrote, whose clock tells when.
+    how: Literal["get", "describe", "log"]
     type: str
     reason: str
     message: str
