@@ -115,6 +115,60 @@ def test_who_is_known_is_not_asked_for(run, tmp_path: Path, user: str, advice: s
     assert "Without an audit log" not in out
 
 
+def test_a_log_without_bodies_says_who_deleted_jobs(run, tmp_path: Path) -> None:  # noqa: F811
+    """argo-cd#15058."""
+    lines = []
+    for number in range(5):
+        line = asked("delete", job(name=f"work-{number}"), ARGO, f"09:1{number}:00", 120 + number)
+        lines.append(
+            {k: v for k, v in line.items() if k != "responseObject"} | {"level": "Metadata"}
+        )
+    code, out, err = run("diagnose", logged(tmp_path, lines), "--kubernetes-version", "v1.30.4")
+    assert (code, out) == (2, "")
+    assert f"(delete of app/work-2 by {ARGO} at 2026-05-04T09:12:00.010000Z, delete of app/w" in err
+    assert "; 2 before); the bodies of the answers are needed" in err
+
+
+ARGO = "system:serviceaccount:argocd:argocd-application-controller"
+
+
+#### What Kueue waits for ####
+
+
+def slice_of(name: str, kind: str, status: str, message: str) -> Object:
+    """One of two Workloads of an elastic Job."""
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "work", "uid": "j-1",
+             "controller": True}  # fmt: skip
+    condition = {"type": kind, "status": status, "reason": "Pending", "message": message,
+                 "lastTransitionTime": at("09:10")}  # fmt: skip
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload",
+        "metadata": {"name": name, "namespace": "app", "uid": f"w-{name}", "resourceVersion": "400",
+                     "creationTimestamp": at("09:00"), "ownerReferences": [owner]},
+        "spec": {"queueName": "ml", "active": True}, "status": {"conditions": [condition]},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_what_a_gate_of_kueue_waits_for_its_workload_says(
+    run, tmp_path: Path, *, turned: bool  # noqa: F811
+) -> None:  # fmt: skip
+    """kueue#6969: of two slices the one that waits tells, whichever is listed first."""
+    gated = pod("Pending", spec={
+        "nodeName": None, "schedulingGates": [{"name": "kueue.x-k8s.io/elastic-job"}]}, conditions=[
+        {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}])  # fmt: skip
+    slices = [slice_of("old", "Admitted", "True", "admitted"),
+              slice_of("new", "QuotaReserved", "False", "insufficient unused quota for cpu")]  # fmt: skip
+    items = [job(), gated, *(slices[::-1] if turned else slices)]
+    out = said(run, "diagnose", listed(tmp_path, *items), "--kubernetes-version", "v1.33.4")
+    assert (
+        "TK428 Job app/work: waits for scheduling gates: kueue.x-k8s.io/elastic-job: Kueue has "
+        "reserved no quota for it (since 2026-05-04 09:10:00Z)"
+    ) in out
+    assert "Workload new: condition QuotaReserved: Pending: insufficient unused quota" in out
+    assert "do: It waits for its turn" in out
+
+
 #### What to change ####
 
 DENIED = (

@@ -235,16 +235,26 @@ def _shown(session: Session) -> Iterator[Seen]:
 
 
 def _admissions(session: Session) -> dict[str, Admission]:
-    """By the uid of its owner: the last state of each Workload that is there."""
+    """By the uid of its owner: the last state of its Workload; of slices, the one that waits."""
     found: dict[str, Admission] = {}
     for row in session.rows(_WORKLOADS, stream="workloads"):
         try:
             document = orjson.loads(row["raw"] or "{}")
         except ValueError:
             continue
-        if row["owner_uid"] and isinstance(document, dict):
-            found[row["owner_uid"]] = admission_of(document)
+        owner = row["owner_uid"]
+        if owner and isinstance(document, dict):
+            one = admission_of(document)
+            found[owner] = max(found.get(owner, one), one, key=_weight)
     return found
+
+
+def _weight(seen: Admission) -> int:
+    """Of slices of an elastic Job, which tells most of why it waits: an evicted, a waiting one."""
+    true = {kind for kind, condition in seen.conditions.items() if condition.status}
+    if "Finished" in true:
+        return 0
+    return 3 if "Evicted" in true else 1 if "Admitted" in true else 2
 
 
 def _quotas(session: Session) -> dict[str, list[Quota]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from msgspec.structs import replace
 
 from tracekit.answers.admission import Admission, why_it_waits
@@ -19,6 +21,19 @@ SUSPENDED = Rule(
     "kubectl patch job NAME -p '{\"spec\":{\"suspend\":false}}' if that is not intended.",
     rank=62, losses=HOLDS,
 )  # fmt: skip
+
+#: What Kueue's scheduling gates begin with (upstream: kueue, pkg/controller/constants).
+_KUEUE: Final = "kueue.x-k8s.io/"
+
+
+def kueue_holds(facts: Facts, job: Job, gates: str) -> tuple[str, str, str] | None:
+    """Why Kueue leaves its gate on a Job's pods, by the Workload: claim, detail, what to do."""
+    seen = facts.admissions.get(job.uid) or facts.admissions.get(job.last.row["owner_uid"] or "")
+    if seen is None or _KUEUE not in gates:
+        return None
+    waits = why_it_waits(seen, job.namespace)
+    at = "" if waits.since_ns is None else f" (since {clock(waits.since_ns)})"
+    return f": Kueue {waits.claim}{at}", f"Workload {seen.name}: {waits.detail}", waits.todo
 
 
 def suspended(facts: Facts, job: Job) -> Case:

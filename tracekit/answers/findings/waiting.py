@@ -19,6 +19,7 @@ from tracekit.answers.findings.gone_unseen import pods_gone_unseen
 from tracekit.answers.findings.nodes import also, signs_of_node
 from tracekit.answers.findings.ownerless import ORPHANED, ownerless
 from tracekit.answers.findings.refused_edits import EDIT_REFUSED, refused_edits
+from tracekit.answers.findings.suspended import kueue_holds
 from tracekit.answers.findings.unended import UNENDED, unended
 from tracekit.answers.harm import HOLDS
 from tracekit.answers.holders import goes_when
@@ -294,16 +295,15 @@ def _not_started(facts: Facts, job: Job, found: list[PodWait]) -> Case:
     who = f"container {first.container}: " if first.container else ""
     what = f"{who}{first.reason}" + (f": {first.message}" if first.message else "")
     claim = f"cannot start: {what}"
-    todo = None
+    todo, says = of_kubelet(f"{first.reason} {first.message}"), ""
     if first.wait is Wait.GATES:
-        claim = f"waits for scheduling gates: {first.reason}"
-        todo = GATED
-    else:
-        todo = of_kubelet(f"{first.reason} {first.message}")
+        claim, todo = f"waits for scheduling gates: {first.reason}", GATED
+        if (held := kueue_holds(facts, job, first.reason)) is not None:
+            claim, says, todo = f"{claim}{held[0]}", f"; {held[1]}", held[2]
     return Case(
         CANNOT_START, job.target, claim, first.since_ns, _as_of_ns(facts, job),
         f"{_as_of(facts, job)}, {agreeing('waits', [w.pod.name for w in found])} since "
-        f"{clock(first.since_ns)}; {_what_ends(job, first)}",
+        f"{clock(first.since_ns)}; {_what_ends(job, first)}{says}",
         job.cronjob,
         evidence={"pods": [w.pod.name for w in found], "reason": first.reason,
                   "message": first.message, "from": first.evidence.value},

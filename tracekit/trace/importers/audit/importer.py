@@ -476,13 +476,14 @@ class AuditReader:
 
     def _lacks(self) -> str:
         """Why a log with writes to Jobs shows none."""
-        if self.result.shapes[APART]:
-            return "the bodies of this log are taken apart into a field each"
-        return f"this log was written at {_least(self._levels)} level"
+        apart = "the bodies of this log are taken apart into a field each"
+        least = f"this log was written at {_least(self._levels)} level"
+        return apart if self.result.shapes[APART] else least
 
     def _names_writers_only(self) -> str:
         """What is said of such a log alone, "" if it has the level that is needed."""
-        who = f"{self._lacks()}: it names who wrote which Job when, not what; "
+        deletions = self._refusals.deletions()
+        who = f"{self._lacks()}: it names who wrote which Job when, not what{deletions}; "
         if self.result.shapes[APART]:
             return (
                 f"{who}no object can be put together of them. Export the same entries as JSON and "

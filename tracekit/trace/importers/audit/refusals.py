@@ -1,8 +1,8 @@
-"""What the API server said to those who may not write Jobs and CronJobs."""
+"""What the API server said to those who may not write Jobs and CronJobs, and who deleted some."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Mapping
 
 from tracekit.trace.importers.audit.entry import Entry
@@ -10,6 +10,8 @@ from tracekit.trace.importers.audit.entry import Entry
 _BAD_REQUEST = 400
 #: So much of a refusal's message is repeated where nothing else can be told.
 _WORDS = 300
+#: So many deletions are named.
+_SHOWN = 3
 _KINDS = {"jobs": "Jobs", "cronjobs": "CronJobs"}
 
 
@@ -20,18 +22,35 @@ class Refusals:
         """Begin with none."""
         self._number: Counter[str] = Counter()
         self._one = ""
+        #: Of Jobs, by whom and when.
+        self._deletions: deque[str] = deque(maxlen=_SHOWN)
+        self._deleted = 0
 
     def note(self, stream: str, entry: Entry) -> None:
-        """Count an entry of a stream, if it is about such a write that was refused."""
-        if stream not in _KINDS or (entry.code or 0) < _BAD_REQUEST:
+        """Count an entry of a stream, if it is about such a write that was refused, or deletes."""
+        if stream not in _KINDS:
             return
-        self._number[stream] += 1
         ref, at = entry.ref, entry.at or entry.received or entry.timestamp
         name = "" if ref is None else "/".join(filter(None, (ref.namespace, ref.name)))
+        if (entry.code or 0) < _BAD_REQUEST:
+            if stream == "jobs" and str(entry.verb or "").startswith("delete"):
+                said = f"{entry.verb} of {name} by {entry.username} at {at}"
+                self._deletions.append(said[:_WORDS])
+                self._deleted += 1
+            return
+        self._number[stream] += 1
         message = (entry.answer.message or "") if entry.answer is not None else ""
         self._one = (
             f"{entry.verb} of {name} by {entry.username} at {at} ({entry.code}): {message[:_WORDS]}"
         )
+
+    def deletions(self) -> str:
+        """Who deleted Jobs, of several the last ones, as a part of a sentence; "" where nobody."""
+        if not self._deletions:
+            return ""
+        more = self._deleted - len(self._deletions)
+        before = f"; {more:,} before" if more else ""
+        return f" ({', '.join(self._deletions)}{before})"
 
     def if_all(self, written: Mapping[str, int]) -> str | None:
         """What is said where each write (by stream: how many) to these was refused; else None."""
