@@ -23,7 +23,8 @@ def run(*words: str) -> tuple[int, str, str]:
             main(list(words))
         code = ending.value.code
         sys.stdout.flush()
-        streams = out.getvalue().decode(), err.getvalue().decode()
+        # Parquet is no text.
+        streams = out.getvalue().decode(errors="surrogateescape"), err.getvalue().decode()
     return int(code or 0), *streams
 
 

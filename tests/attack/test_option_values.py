@@ -71,6 +71,28 @@ def test_an_empty_name_is_no_place(tmp_path: Path, words: tuple[str, ...]) -> No
         (("info", "trace", "--verify", "--clock-offset", "1"), "leave -o and --clock-offset out"),
         (("explain", "trace", "t-meddle/c0103-restart", "--at="), "'' is no time"),
         (("who", "trace", "--object="), "has no object ''"),
+        (("versions", "--feature-gates", "AllAlpha=true"), "name one, like v1.36.3"),
+        (
+            ("whatif", "trace", "--set", "spec.suspend=true", "--why", "a", "--job", "b"),
+            "both name a Job",
+        ),
+        (
+            ("whatif", "trace", "--set", "spec.backoffLimit=0", "--why="),
+            "no Job, CronJob or pod ''",
+        ),
+        (
+            (
+                "whatif",
+                "trace",
+                "--set",
+                "spec.backoffLimit=0",
+                "--why",
+                "c0103-restart",
+                "-o",
+                "json",
+            ),
+            "--why tells two courses as text",
+        ),
         (("replay", "trace", "--kubernetes-version", "v1.\u0663"), "is not a Kubernetes version"),
         (("manifests", "-A", "--storage", "\u0663Gi"), "is no size"),
         (("manifests", "-A", "--storage", "-1Gi"), "is no size"),
@@ -103,6 +125,12 @@ def test_parts_of_one_trace_are_kept(
     assert [code for code, _, _ in answers] == [0, 0]
     assert answers[0][1] == answers[1][1]
     assert "nothing new for others" in answers[1][2]
+
+
+def test_so_many_actors_as_are_asked_for(trace: str) -> None:
+    told = run("who", trace, "--limit", "1")
+    assert (told[0], len(told[1].splitlines())) == (0, 2), told
+    assert "others left out: say --limit" in told[2]
 
 
 def test_every_option_that_names_a_file_refuses_an_empty_one() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import click
 from msgspec.structs import asdict
 
+from tracekit.base.errors import UsageError
 from tracekit.cli.completion import complete_gates, complete_version
 from tracekit.cli.trace_options import output_option, parse_feature_gates, tell_warnings
 from tracekit.report.documents import write_document
@@ -44,6 +45,8 @@ def versions(version: str | None, other: str | None, feature_gates: str, output:
     differs between them.
     """
     overrides = parse_feature_gates(feature_gates)
+    if version is None and overrides:
+        raise UsageError("--feature-gates are set on top of a version's: name one, like v1.36.3")
     body: dict[str, Any]
     columns: dict[str, str]
     if version is None:

@@ -206,6 +206,10 @@ def run(
     times: dict[str, Any] = {"since": since, "from_text": from_text, "to_text": to_text}
     question = WhatIfQuestion(**asked, within=ALWAYS, no_limits=are_lifted())
     question.check()
+    if why is not None and output != "table":
+        raise UsageError(f"--why tells two courses as text: leave out -o {output}, or ask --job")
+    if why is not None and job is not None:
+        raise UsageError("--why and --job both name a Job: leave one out")
     target_file = _report_file(report, force=force)
     traces = [named for word in words for named in named_traces(word)]
     if len(traces) > 1 or output == "jsonl":
@@ -230,7 +234,7 @@ def run(
         say(f"tracekit: {problem}")
     question = replace(question, within=range_within(lambda: end_of(reader.streams()), **times))
     lanes = target_file is not None
-    answers = question.answers(reader, tell_warnings, job=why or job, lanes=lanes)
+    answers = question.answers(reader, tell_warnings, job=job if why is None else why, lanes=lanes)
     if why is not None:
         _tell_why(answers)
     else:

@@ -74,7 +74,7 @@ def who(
     found = edits_of(session, namespace=space, name=own, stream=stream)
     edits = (edit for edit in found if not within or within.holds(edit.at_ns or 0))
     if name is None and key is None:
-        _write_actors(actor_rows(edits), trace, output)
+        _write_actors(actor_rows(edits), trace, output, limit)
     else:
         _write_edits(_by(name, edits), trace, output, limit)
     tell_problems(session, printed)
@@ -98,11 +98,15 @@ def _by(name: str | None, edits: Iterator[Edit]) -> Iterator[Edit]:
         raise UsageError(f"nobody called {name!r} wrote any of this{meant}")
 
 
-def _write_actors(rows: list[dict[str, Any]], trace: str, output: str) -> None:
+def _write_actors(rows: list[dict[str, Any]], trace: str, output: str, limit: int) -> None:
+    left_out = len(rows[limit:])
     if output == "json":
-        write_document({"schema_version": 1, "trace": trace, "actors": rows}, sys.stdout)
+        document = {"schema_version": 1, "trace": trace, "actors": rows[:limit]}
+        write_document({**document, "left_out": left_out}, sys.stdout)
     else:
-        write_actors(rows, sys.stdout)
+        write_actors(rows[:limit], sys.stdout)
+    if left_out:
+        tell(f"{counted(left_out, 'other')} left out: say --limit {len(rows)}")
 
 
 def _write_edits(edits: Iterator[Edit], trace: str, output: str, limit: int) -> None:
