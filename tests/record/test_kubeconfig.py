@@ -381,6 +381,18 @@ def test_a_key_with_a_passphrase_is_refused(tmp_path: Path, head: str, inline: b
         Connection(ConnectOptions(kubeconfig=str(path)))
 
 
+@pytest.mark.parametrize("name", ["evil\0.example", "evil\x1b.example"])
+def test_a_name_that_no_server_has_is_refused(tmp_path: Path, name: str) -> None:
+    """OpenSSL was asked for it, and what Python says of that was a fault."""
+    path = _write(tmp_path / "config")
+    found = yaml.safe_load(path.read_text())
+    for cluster in found["clusters"]:
+        cluster["cluster"]["tls-server-name"] = name
+    path.write_text(yaml.safe_dump(found))
+    with pytest.raises(ClusterError, match=r"a tls-server-name has characters that no name"):
+        Connection(ConnectOptions(kubeconfig=str(path)))
+
+
 def test_a_pods_token_is_a_plain_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "ca.crt").write_text("certificate")
     monkeypatch.setattr(module, "SERVICE_ACCOUNT_DIR", tmp_path)

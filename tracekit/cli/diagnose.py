@@ -21,7 +21,7 @@ from tracekit.base.escaping import for_json
 from tracekit.cli.baselines import baseline_option, read_baseline, tell_unused
 from tracekit.cli.completion import complete_trace
 from tracekit.cli.damage import tell_problems
-from tracekit.cli.messages import say, waiting
+from tracekit.cli.messages import say_line, waiting
 from tracekit.cli.snapshot_input import as_one_trace, look_option
 from tracekit.cli.targets import text_opened
 from tracekit.cli.trace_options import (
@@ -138,7 +138,7 @@ def _write_baseline(findings: Sequence[Finding], target: Path) -> None:
     text = orjson.dumps(baseline_document(findings), option=orjson.OPT_INDENT_2).decode()
     with text_opened(target, force=True, instead="another with --write-baseline") as file:
         file.write(for_json(text) + "\n")
-    say(f"Wrote {target}: it accepts what is found now")
+    say_line(f"Wrote {target}: it accepts what is found now")
 
 
 def _width() -> int:

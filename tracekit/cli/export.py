@@ -12,7 +12,7 @@ import click
 from tracekit.base.errors import UsageError
 from tracekit.cli.completion import complete_trace
 from tracekit.cli.damage import tell_problems
-from tracekit.cli.messages import say
+from tracekit.cli.messages import say_line
 from tracekit.cli.targets import check_free, opened, text_opened
 from tracekit.cli.trace_options import namespace_option, range_options, range_within
 from tracekit.cli.units import HERE
@@ -73,7 +73,7 @@ def export(
     _write(found, kind, target, force=force)
     if target is not None:
         size = target.stat().st_size
-        say(f"Wrote {target}: {counted(len(found.jobs), 'Job')}, {size:,} bytes")
+        say_line(f"Wrote {target}: {counted(len(found.jobs), 'Job')}, {size:,} bytes")
 
 
 def _write(found: Happenings, kind: str, target: Path | None, *, force: bool) -> None:

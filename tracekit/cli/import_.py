@@ -24,7 +24,7 @@ from tracekit.base.coverage import scope_of
 from tracekit.base.time_input import looked_ns
 from tracekit.cli import imports
 from tracekit.cli.completion import complete_file, complete_gates, complete_version
-from tracekit.cli.messages import say, tell
+from tracekit.cli.messages import say_line, tell
 from tracekit.cli.trace_options import parse_feature_gates, parse_flags, parse_version
 from tracekit.cli.units import HERE, NAMED, PROCESSES
 from tracekit.judge.executors.processes import cores
@@ -220,7 +220,7 @@ def report(results: Sequence[ImportResult], target: Path, *, recognised: bool = 
         _report(result, recognised=recognised)
     last = results[-1]
     gaps = sum(result.gaps for result in results)
-    say(
+    say_line(
         f"Wrote {target}: {counted(last.rows, 'row')} of {counted(len(last.streams), 'stream')}"
         + (f", {counted(gaps, 'gap')}" if gaps else "")
     )

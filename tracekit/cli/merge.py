@@ -8,7 +8,7 @@ import click
 
 from tracekit.base.errors import UsageError
 from tracekit.cli.completion import complete_trace
-from tracekit.cli.messages import say, tell
+from tracekit.cli.messages import say, say_line, tell
 from tracekit.cli.units import HERE_AS_PATH
 from tracekit.report.table import counted
 from tracekit.trace.importers.merge import Merged, merge, merged_header
@@ -44,7 +44,7 @@ def merge_command(*, traces: tuple[str, ...], output: Path) -> int:
         found = merge(readers, writer)
         writer.close(compact=True)
     _tell(found, traces)
-    say(
+    say_line(
         f"Wrote {output}: {counted(found.rows, 'row')}, {counted(found.gaps_left, 'gap')} left of "
         f"{found.gaps_before}"
     )

@@ -56,6 +56,11 @@ def tell_all(sentences: Iterable[str], printed: set[str]) -> set[str]:
     return printed | set(news)
 
 
+def say_line(text: str) -> None:
+    """Say the text, which names files: no line feed of theirs makes a line."""
+    click.echo(for_terminal(text), err=True)
+
+
 def say(text: str) -> None:
     """Say the text, of one or several lines."""
     click.echo(for_terminal(text, lines=True), err=True)

@@ -11,7 +11,7 @@ from tracekit.base.durations import span
 from tracekit.base.errors import UsageError
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.cli.completion import complete_key, complete_trace
-from tracekit.cli.messages import say, tell
+from tracekit.cli.messages import say, say_line, tell
 from tracekit.cli.redact import redacted_copy
 from tracekit.cli.trace_options import parse_flags, rules_options, tell_warnings
 from tracekit.cli.units import DURATION, HERE_AS_PATH, NAMED_AS_PATH
@@ -120,7 +120,7 @@ def minimise_command(
         tell(
             f"{found.attempts:,} attempts are used up: --attempts with more may find a smaller one"
         )
-    say(f"Wrote {output}: {counted(rows, 'row')} of {reader.rows:,}, {target.shown}")
+    say_line(f"Wrote {output}: {counted(rows, 'row')} of {reader.rows:,}, {target.shown}")
     return 0
 
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from tracekit.base.errors import UsageError
 from tracekit.base.escaping import for_terminal
 from tracekit.cli.completion import complete_trace
-from tracekit.cli.messages import say
+from tracekit.cli.messages import say_line
 from tracekit.cli.units import HERE_AS_PATH, NAMED_AS_PATH
 from tracekit.record.redaction.redact import FIELDS, STRICT, Redactor, parse_fields, read_key
 from tracekit.record.redaction.secrets import suspicions
@@ -68,7 +68,7 @@ def redact(
     redactor = Redactor(read_key(key_file), chosen)
     with placed(output, "redacting") as place:
         rows = redacted_copy(TraceReader(trace), place, redactor)
-    say(f"Wrote {output}: {counted(rows, 'row')}, {', '.join(sorted(redactor.fields))} hashed")
+    say_line(f"Wrote {output}: {counted(rows, 'row')}, {', '.join(sorted(redactor.fields))} hashed")
     return 0
 
 

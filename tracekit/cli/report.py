@@ -13,7 +13,7 @@ from tracekit.cli.completion import complete_key, complete_trace
 from tracekit.cli.damage import tell_problems
 from tracekit.cli.executor_options import check_one, many_options
 from tracekit.cli.many import ask_executor, of_that_time, tell_troubles
-from tracekit.cli.messages import say, tell, waiting
+from tracekit.cli.messages import say_line, tell, waiting
 from tracekit.cli.report_many import ReportQuestion, pages_of, write_pages
 from tracekit.cli.report_serve import serve_report
 from tracekit.cli.snapshot_input import as_trace, look_option
@@ -114,7 +114,7 @@ def report(
         tell_troubles(documents)
         if left_out := sum("left_out" in document for document in documents):
             tell(f"{counted(left_out, 'trace')} without namespace {namespace}: no page")
-        say(f"Wrote {counted(count, 'report')} to {_folder(output)}: {size:,} bytes")
+        say_line(f"Wrote {counted(count, 'report')} to {_folder(output)}: {size:,} bytes")
         return
     check_one(scheduler, parts)
     target = Path(output or "report.html")
@@ -139,7 +139,7 @@ def report(
 def _write(target: Path, page: str, *, force: bool) -> None:
     with text_opened(target, force=force) as file:
         file.write(page)
-    say(f"Wrote {target}: {len(page.encode()):,} bytes")
+    say_line(f"Wrote {target}: {len(page.encode()):,} bytes")
 
 
 def _check_serving(*, serving: bool, port: int | None, output: str | None, force: bool) -> None:

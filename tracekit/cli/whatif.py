@@ -16,7 +16,7 @@ from tracekit.base.time_input import ALWAYS
 from tracekit.cli.completion import complete_gates, complete_key, complete_trace, complete_version
 from tracekit.cli.executor_options import check_one, many_options
 from tracekit.cli.many import ask_executor, of_that_time, tell_troubles
-from tracekit.cli.messages import say
+from tracekit.cli.messages import say, say_line
 from tracekit.cli.targets import check_free, text_opened
 from tracekit.cli.trace_options import namespace_option, range_options, range_within, tell_warnings
 from tracekit.cli.units import HERE
@@ -257,7 +257,7 @@ def _write_report(target: Path, answers: Sequence[Answers], trace: str, *, force
     page = whatif_page(whatif_data(answers, trace))
     with text_opened(target, force=force, instead="another file with --report") as file:
         file.write(page)
-    say(f"Wrote {target}: {len(page.encode()):,} bytes")
+    say_line(f"Wrote {target}: {len(page.encode()):,} bytes")
 
 
 def _tell_why(answers: Sequence[Answers]) -> None:

@@ -84,6 +84,9 @@ def check(entries: dict[str, Any]) -> None:
         ShapeError: there is one.
     """
     try:
-        msgspec.convert(entries, _Entries)
+        found = msgspec.convert(entries, _Entries)
     except msgspec.ValidationError as error:
         raise ShapeError(str(error).replace("`", "").replace(" - at $.", " at ")) from None
+    names = (named.cluster.server_name for named in found.clusters if named.cluster is not None)
+    if any(name is not None and not name.isprintable() for name in names):
+        raise ShapeError("a tls-server-name has characters that no name of a server has")
