@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -208,3 +209,21 @@ def test_what_is_no_message_is_answered(traces: dict[str, Path]) -> None:
         -32700, -32600, -32600, -32700,
     ]  # fmt: skip
     assert not {"\x1b", "Traceback"} & set(served.stdout + served.stderr)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_who_ends_it_need_not_close_its_input(
+    traces: dict[str, Path], number: signal.Signals
+) -> None:
+    """It waited for a line that nobody sent."""
+    words = [sys.executable, "-P", "-m", "tracekit", "mcp", str(traces["demo/lie"])]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(words, text=True, bufsize=1, **pipes) as served:
+        served.stdin.write("no message\n")
+        assert "-32700" in served.stdout.readline()  # now it waits for the next one
+        served.send_signal(number)
+        try:
+            assert served.wait(20) == 128 + number
+        finally:
+            served.kill()
+        assert not served.stderr.read()

@@ -140,3 +140,20 @@ def test_who_ignores_it_goes_on_doing_so() -> None:
     with ctrl_c.kept():
         press()
     assert not ctrl_c.asked.is_set()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_who_ends_a_service_is_heard_as_ctrl_c_is(number: signal.Signals) -> None:
+    asked, before = Interrupts(), signal.getsignal(number)
+    with pytest.raises(KeyboardInterrupt), asked.kept():
+        signal.raise_signal(number)
+    assert (asked.number, signal.getsignal(number)) == (number, before)
+
+
+def test_nohup_goes_on() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    asked = Interrupts()
+    with asked.kept():
+        signal.raise_signal(signal.SIGHUP)
+    signal.signal(signal.SIGHUP, before)
+    assert not asked.asked.is_set()

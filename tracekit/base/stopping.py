@@ -9,15 +9,23 @@ once in a long while. `queue.SimpleQueue.put` is made for this: it may interrupt
 from __future__ import annotations
 
 import contextlib
+import os
 import queue
 import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final
 
 #: What asks a program to end: Ctrl-C, and who ends a service.
 ENDING: Final = (signal.SIGINT, signal.SIGTERM)
+#: What asks all else to end, and what it is of which nobody else took care.
+_ASKING: Final = {
+    signal.SIGINT: signal.default_int_handler,
+    signal.SIGTERM: signal.SIG_DFL,
+    signal.SIGHUP: signal.SIG_DFL,
+}
 
 
 class StopRequest:
@@ -58,6 +66,24 @@ def on_signals(handle: Callable[[], None], *numbers: signal.Signals) -> Iterator
             signal.signal(number, handler)
 
 
+@contextlib.contextmanager
+def left_at_once(end: Callable[[], None]) -> Iterator[None]:
+    """Have the process end where it is, after `end`, by whatever asks it to.
+
+    For who waits for a thread that reads, which nothing but its reader's other side ends.
+    """
+
+    def leave(number: signal.Signals) -> None:
+        end()
+        os._exit(128 + number)
+
+    with contextlib.ExitStack() as stack:
+        for number in _ASKING:
+            if signal.getsignal(number) != signal.SIG_IGN:
+                stack.enter_context(on_signals(partial(leave, number), number))
+        yield
+
+
 def interrupt() -> None:
     """What Ctrl-C does where nobody else wants it."""
     raise KeyboardInterrupt
@@ -67,21 +93,24 @@ class Interrupts:
     """Ctrl-C, kept beside the exception that it is, and put off where that does harm.
 
     What a handler raises amid a destructor is lost, amid a library's transaction it comes out as
-    some other error, and amid the making of an extension module the process may crash.
+    some other error, and amid the making of an extension module the process may crash. Who ends a
+    service or closes a terminal is told the same way, so that nothing is left half done.
     """
 
     def __init__(self) -> None:
         #: That it was pressed.
         self.asked = StopRequest()
+        #: By which signal, at first.
+        self.number = signal.SIGINT
         self._putting_off = 0
 
     @contextlib.contextmanager
     def kept(self) -> Iterator[None]:
         """Listen to it; where it is ignored it stays so, as `nohup` asks. For the main thread."""
-        if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-            yield
-            return
-        with on_signals(self.came, signal.SIGINT):
+        with contextlib.ExitStack() as stack:
+            for number, usual in _ASKING.items():
+                if signal.getsignal(number) == usual:
+                    stack.enter_context(on_signals(partial(self.came, number), number))
             yield
 
     @contextlib.contextmanager
@@ -95,8 +124,10 @@ class Interrupts:
         if self.asked.is_set():
             interrupt()
 
-    def came(self) -> None:
+    def came(self, number: signal.Signals = signal.SIGINT) -> None:
         """What a handler does."""
+        if not self.asked.is_set():
+            self.number = number
         self.asked.set()
         if not self._putting_off:
             interrupt()
@@ -128,7 +159,7 @@ def interrupted_at_once() -> Iterator[None]:
 
 @contextlib.contextmanager
 def interrupting(interrupt: Callable[[], None]) -> Iterator[None]:
-    """Have Ctrl-C call `interrupt` at once, from another thread, while the main one is in C.
+    """Have who asks to end call `interrupt` at once, from another thread, while the main is in C.
 
     Python's own handler waits until the main thread is back from there, which may take a query's
     hours; what the signal writes to a file descriptor is there at once. Elsewhere than in the main
@@ -144,7 +175,8 @@ def interrupting(interrupt: Callable[[], None]) -> Iterator[None]:
 
         def listen() -> None:
             while came := ours.recv(64):
-                if signal.SIGINT in came and signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+                asking = (number for number in _ASKING if number in came)
+                if any(signal.getsignal(number) != signal.SIG_IGN for number in asking):
                     interrupt()
 
         thread = threading.Thread(target=listen, name="interrupts", daemon=True)

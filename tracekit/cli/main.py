@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from signal import SIGINT
 from typing import Any
 
 import click
@@ -248,8 +249,9 @@ def cli(ctx: click.Context, *, no_limits: bool, debug: bool) -> None:
 def main(args: list[str] | None = None) -> None:
     """Run the command line and exit.
 
-    0: done, no divergence; 1: divergences; 2: it could not run; 130: interrupted; 141: whoever read
-    the output went away (`| head`), as other tools say it that a broken pipe stops.
+    0: done, no divergence; 1: divergences; 2: it could not run; 130: interrupted (143, 129: by
+    SIGTERM, SIGHUP); 141: whoever read the output went away (`| head`), as other tools say it that
+    a broken pipe stops.
     """
     if args is not None:  # a notebook's, whose Ctrl-C is its own
         sys.exit(_status(args))
@@ -264,7 +266,7 @@ def main(args: list[str] | None = None) -> None:
             status = _status(None)
         except KeyboardInterrupt:
             status = INTERRUPTED
-    sys.exit(status)
+    sys.exit(status - SIGINT + INTERRUPTS.number if status == INTERRUPTED else status)
 
 
 def _status(args: list[str] | None) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from tracekit.base.errors import UsageError
+from tracekit.base.stopping import left_at_once
 from tracekit.cli.completion import complete_trace
 from tracekit.cli.units import DURATION
 from tracekit.trace.stores.stamps import named_traces
@@ -38,11 +39,13 @@ def mcp(traces: tuple[str, ...], timeout_s: float) -> None:
     """
     if find_spec("mcp") is None:
         raise UsageError("the MCP SDK is not installed: pip install 'kube-tracekit[mcp]'")
-    from tracekit.mcp.asking import in_a_process  # noqa: PLC0415 - the extra
+    from tracekit.mcp.asking import end_all, in_a_process  # noqa: PLC0415 - the extra
     from tracekit.mcp.server import server_of  # noqa: PLC0415 - the extra
 
     named = by_name(traces)
-    server_of(named, in_a_process(timeout_s), timeout_s=timeout_s).run("stdio")
+    server = server_of(named, in_a_process(timeout_s), timeout_s=timeout_s)
+    with left_at_once(end_all):
+        server.run("stdio")
 
 
 def by_name(words: Sequence[str]) -> dict[str, str]:

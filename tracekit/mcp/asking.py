@@ -32,6 +32,17 @@ class Printed(NamedTuple):
 Asking = Callable[[Sequence[str]], Printed]
 
 
+#: Questions that are asked now.
+_running: set[subprocess.Popen[bytes]] = set()
+
+
+def end_all() -> None:
+    """End the questions that are asked now: nobody waits for their answers any more."""
+    for process in tuple(_running):
+        if process.poll() is None:
+            children.end(process, its_session=True)
+
+
 def in_a_process(timeout_s: float) -> Asking:
     """Verbs are run as processes, each ended after so many seconds."""
 
@@ -44,6 +55,7 @@ def in_a_process(timeout_s: float) -> Asking:
 def _run(words: Sequence[str], timeout_s: float) -> Printed:
     with tempfile.TemporaryFile() as said:
         process = children.python("tracekit", *words, stdout=subprocess.PIPE, stderr=said)
+        _running.add(process)
         late: list[bool] = []
 
         def end() -> None:
@@ -66,6 +78,7 @@ def _run(words: Sequence[str], timeout_s: float) -> Printed:
         finally:
             timer.cancel()
             end()
+            _running.discard(process)
         said.seek(0)
         text = said.read(_SAID_BYTES_MAX).decode("utf-8", "replace")
     return Printed(status, data[:PRINTED_BYTES_MAX], text, bool(late), is_cut)

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tracekit.base.errors import UsageError
+from tracekit.base.stopping import INTERRUPTS
 from tracekit.trace.writing.lock import TraceLock
 
 _TRACE = "trace"
@@ -55,13 +56,15 @@ def placed(target: Path, doing: str) -> Iterator[Path]:
         shutil.rmtree(folder)
     try:
         yield place
-        _put(place, target)
+        with INTERRUPTS.put_off():
+            _put(place, target)
     except OSError as error:
         if error.filename is not None and folder.name not in str(error.filename):
             raise  # of something that was read
         raise unwritable(target, error) from error
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        with INTERRUPTS.put_off():
+            shutil.rmtree(folder, ignore_errors=True)
         with suppress(OSError):  # what was made for nothing is empty
             for above in absent:
                 above.rmdir()
