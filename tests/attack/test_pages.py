@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -79,3 +80,15 @@ def test_verify_decodes_what_is_sealed(tmp_path: Path) -> None:
     answer = run("info", str(trace), "--verify")
     assert is_refusal(answer)
     assert f"{name} is damaged" in answer[2]
+
+
+@pytest.mark.parametrize(
+    "words", [("diagnose",), ("timeline",), ("jobs",)], ids=lambda words: words[0]
+)
+def test_a_revision_may_be_any_number(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """The least one was a fault: only the greatest had been thought of."""
+    revisions = pa.array([-(2**63), -(2**62), -1, 0, 1, 2**62, 2**63 - 1, None], pa.int64())
+    trace = forged(tmp_path / "trace", {"rv": revisions}, 8)
+    code, out, said = run(*words, str(trace))
+    assert code == 0, said
+    assert "job-0" in out or words == ("diagnose",)
