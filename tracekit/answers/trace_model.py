@@ -409,6 +409,9 @@ class Facts:
     container_notes: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     #: Requests for Jobs and CronJobs that the API server refused, out of an audit log.
     refused_calls: Sequence[Row] = ()
+    #: Evictions that were refused, and writes that met a conflict, with `done_ns`: when the same
+    #: was done after all.
+    refused_again: Sequence[Row] = ()
     #: Of a trace that was made of text for people: all that it shows, in order.
     shown: Sequence[Seen] = ()
     is_whole: bool = True  # whether these are all Jobs: else nothing is known of a backlog

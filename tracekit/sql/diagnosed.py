@@ -102,6 +102,7 @@ def surroundings(
         "generation": _generation(session),
         "container_notes": _container_notes(session) if there.has(stream="pods") else {},
         "refused_calls": session.rows(_REFUSED_CALLS) if calls else [],
+        "refused_again": session.rows(_REFUSED_AGAIN) if calls else [],
         "shown": shown,
         "suspended_by": suspensions(session),
         "preemptors": preemptors(session) if there.has(stream="events") else {},
@@ -176,6 +177,27 @@ WHERE type = 'CALL' AND (((reason = 'Invalid' OR code IN (400, 403))
   OR (verb = 'create' AND stream IN ('jobs', 'cronjobs') AND code = 409
       AND reason = 'AlreadyExists'))
 ORDER BY recv_ns
+"""
+# Evictions that were refused, and conflicts of writes, each with the time at which the same was
+# done after all: the pod was being deleted, or the user's next write of that kind of the object
+# came through. An eviction answered 404 or 409, or 429 by the API server's own queues, is none.
+_REFUSED_AGAIN = """
+SELECT r.stream, r.namespace, r.name, r.uid, r.job, r.recv_ns, r.code, r.message, r.verb,
+       r.actor AS username, r.actor_agent AS agent, min(done.recv_ns) AS done_ns
+FROM internal._rows AS r LEFT JOIN internal._rows AS done
+  ON done.stream = r.stream AND done.namespace = r.namespace AND done.name = r.name
+  AND done.recv_ns > r.recv_ns
+  AND (CASE WHEN r.stream = 'pods'
+       THEN done.type = 'DELETED' OR done.deleted_ns IS NOT NULL
+            OR (done.verb = 'create/eviction' AND coalesce(done.code, 0) < 400)
+       ELSE done.type = 'DELETED' OR (done.actor = r.actor AND done.verb = r.verb
+            AND coalesce(done.code, 0) < 400) END)
+WHERE r.type = 'CALL' AND (
+  (r.stream = 'pods' AND r.verb = 'create/eviction' AND r.code >= 400 AND r.code NOT IN (404, 409)
+   AND (r.code <> 429 OR r.message ILIKE '%disruption budget%'))
+  OR (r.stream IN ('jobs', 'cronjobs') AND r.code = 409 AND r.reason = 'Conflict'
+      AND (r.verb LIKE 'update%' OR r.verb LIKE 'patch%')))
+GROUP BY ALL ORDER BY r.recv_ns
 """
 _DELETERS = """
 SELECT name, actor, actor_agent FROM internal._states

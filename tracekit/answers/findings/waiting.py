@@ -18,6 +18,8 @@ from tracekit.answers.findings.gone_at_end import (
 from tracekit.answers.findings.gone_unseen import pods_gone_unseen
 from tracekit.answers.findings.nodes import also, signs_of_node
 from tracekit.answers.findings.ownerless import ORPHANED, ownerless
+from tracekit.answers.findings.refused_again import RULES as REFUSED_AGAIN
+from tracekit.answers.findings.refused_again import refused_again
 from tracekit.answers.findings.refused_edits import EDIT_REFUSED, refused_edits
 from tracekit.answers.findings.suspended import kueue_holds
 from tracekit.answers.findings.unended import UNENDED, unended
@@ -149,7 +151,7 @@ INIT_RUNS = Rule(
 RULES = (
     NODE_LOST, INIT_RUNS, RUNS_ON, OTHERS, IDLE, PODS_GONE, UNCOUNTABLE, CANNOT_START, FAILS_AGAIN,
     TERMINATING, TTL_TOOK, UNSEEN_END, EDIT_REFUSED, SPARE_PARALLELISM, BATCH_POD, ORPHANED,
-    UNENDED,
+    UNENDED, *REFUSED_AGAIN,
 )  # fmt: skip
 #: A Job without anything to do for so long is idle. A choice: a tool that creates a Job with no
 #: parallelism and raises it at once is not told; only when the finding comes hangs on it.
@@ -182,8 +184,9 @@ class Waiting(RuleGroup):
         yield from batch_pods(facts)
 
     def of_whole(self, whole: Facts) -> Iterator[Case]:
-        """The edits that were refused."""
-        return refused_edits(whole, self._suspended)
+        """The edits and evictions that were refused."""
+        yield from refused_edits(whole, self._suspended)
+        yield from refused_again(whole)
 
     def settled(self, cases: list[Case]) -> list[Case]:
         """The same; what several Jobs have is told with its numbers where these are the same."""

@@ -45,7 +45,7 @@ def call_of(stream: str, entry: Entry, obj: dict[str, Any] | None, why: str) -> 
         cronjob=_text(cronjob),
         code=entry.code,
         reason=(answer.reason if answer is not None else None) or why,
-        message=answer.message if answer is not None else None,
+        message=answer.words if answer is not None else None,
     )
 
 

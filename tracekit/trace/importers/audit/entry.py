@@ -38,6 +38,8 @@ _NS_DIGITS = 9
 _TIMES_REMEMBERED = 4096
 
 
+#: Upstream: k8s.io/api/policy/v1, DisruptionBudgetCause.
+_BUDGET = "DisruptionBudget"
 #: As the API has it; another is no code, and the entry none.
 _Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]
 
@@ -67,13 +69,33 @@ class Details(msgspec.Struct, gc=False):
     kind: str | None = None
 
 
+class Cause(msgspec.Struct, gc=False, omit_defaults=True):
+    """One of the causes of a Status: more than its message says."""
+
+    reason: str | None = None
+    message: str | None = None
+
+
+class AnswerDetails(Details, gc=False, omit_defaults=True):
+    """The same with the causes of a refusal."""
+
+    causes: list[Cause] | None = None
+
+
 class Answer(msgspec.Struct, gc=False):
     """The Status of the answer."""
 
     code: _Int32 | None = None
     reason: str | None = None
     message: str | None = None
-    details: Details | None = None
+    details: AnswerDetails | None = None
+
+    @property
+    def words(self) -> str | None:
+        """Its message; of a PodDisruptionBudget that is a cause, with what that one says."""
+        causes = self.details.causes if self.details is not None else None
+        said = [c.message for c in causes or () if c.reason == _BUDGET and c.message]
+        return " ".join([*filter(None, [self.message]), *said]) if said else self.message
 
 
 class Metadata(msgspec.Struct, gc=False):
