@@ -6,7 +6,10 @@ from bisect import bisect_left, bisect_right
 from itertools import accumulate
 
 from tracekit.base.kube.events import SPAM_BURST, SPAM_REFILL_NS
-from tracekit.check.replay.history import History, WriteKind
+from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.base.kube.views import JobView
+from tracekit.check.replay.history import History, Revision, WriteKind
+from tracekit.check.replay.other_clocks import TELLING_NS
 from tracekit.check.replay.reported_events import EVENT_LAG_NS, events_spent
 from tracekit.check.replay.run_context import INFORMER_LAG_NS, RunContext
 from tracekit.check.verdict import Assumption
@@ -18,6 +21,8 @@ EVENTS_SPENT = f"the Job had spent the {SPAM_BURST} Events that it may have at o
 EVENTS_WAITED = "the Events of that time had not been posted, those of this Job among them"
 #: The same where none of the Job's own is missing: the weakest evidence, asked for last.
 EVENTS_LATE = "the Events of that time came late, and had not all been posted"
+#: A sync sets startTime before it creates pods: of one that began after them it was not the first.
+BEGAN_ANEW = "startTime is later than pods of the Job: a status with an earlier one was lost"
 #: Not found, and conflict: the record shows why a call was answered so.
 _ANSWERED_ALIKE = (404, 409)
 
@@ -59,6 +64,7 @@ class Refusals:
         self._times: tuple[list[int], list[int]] | None = None
         self._statuses_ns: list[int] | None = None
         self._unreported_ns: list[int] | None = None
+        self._begun_anew_ns: list[tuple[int, int]] | None = None
 
     def creations(self, at_ns: int, until_ns: int = 0) -> Assumption | None:
         """Why creations may have been refused from then to `until_ns`; None if nothing says so."""
@@ -137,6 +143,9 @@ class Refusals:
         for lost in self.run_context.unposted:
             if lost.behind and lost.from_ns <= last_ns and at_ns <= lost.until_ns:
                 return Assumption("refused-writes", lost.from_ns, lost.until_ns, EVENTS_LATE)
+        for from_ns, until_ns in self._begun_anew():
+            if from_ns <= at_ns <= until_ns:
+                return Assumption("refused-writes", from_ns, until_ns, BEGAN_ANEW)
         return None
 
     def next_ns(self, after_ns: int) -> int | None:
@@ -183,6 +192,44 @@ class Refusals:
         position = bisect_right(self._statuses_ns, at_ns)
         known = position < len(self._statuses_ns)
         return self._statuses_ns[position] if known else self.run_context.end_ns
+
+    def _begun_anew(self) -> list[tuple[int, int]]:
+        """From pods of a Job to the status whose startTime is later: its first one was refused.
+
+        No write of the Job lies between, so that it met no conflict. A Job that is resumed takes
+        its startTime after its pods. Upstream: syncJob in pkg/controller/job/job_controller.go.
+        """
+        if self._begun_anew_ns is None:
+            writes = self.history.writes
+            statuses = (writes[index].job for index in self.history.status_indexes)
+            self._begun_anew_ns = [
+                (created_ns, job.recv_ns)
+                for job in statuses
+                if job is not None and (created_ns := self._created_before_start(job)) is not None
+            ]
+        return self._begun_anew_ns
+
+    def _created_before_start(self, job: Revision[JobView]) -> int | None:
+        """When the first pod came that is older than the startTime which this status sets."""
+        before, start_ns = job.previous, job.view.status.start_ns
+        if before is None or start_ns is None or before.view.status.start_ns is not None:
+            return None
+        if job.view.status.condition("Suspended") is not None:
+            return None
+        older_ns = start_ns - self.run_context.servers_behind_ns - NS_PER_S - TELLING_NS
+        return next(
+            (
+                pod.recv_ns
+                for pod in self.history.pods[
+                    self.history.pods_below(before.rv) : self.history.pods_below(job.rv)
+                ]
+                if pod.type == "ADDED"
+                and pod.view.created_ns <= older_ns
+                and (owner := pod.view.controller) is not None
+                and owner.uid == job.view.uid
+            ),
+            None,
+        )
 
     def _unreported_creation(self, from_ns: int, until_ns: int) -> bool:
         """Whether a pod was created in that time and no Event tells of it.
