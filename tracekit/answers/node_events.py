@@ -15,6 +15,8 @@ class NodeEvent(Struct, frozen=True):
     first_ns: int
     last_ns: int
     times: int = 1
+    #: Of what a condition of the node says instead, since `first_ns`: its type and status.
+    condition: str = ""
 
 
 class Trouble(Struct, frozen=True):
@@ -84,5 +86,36 @@ TROUBLES: Final = {
     "EvictionThresholdMet": Trouble(_UNREADY),
     "NodeNotSchedulable": Trouble(_SCALED, over="NodeSchedulable", tells=False),
 }
+#: By type of a node's condition: the status that is well, and the reasons of the Events that tell
+#: of any other and of that one. Upstream: pkg/kubelet/nodestatus/setters.go,
+#: pkg/controller/nodelifecycle; node-problem-detector's config.
+CONDITIONS: Final = {
+    "Ready": ("True", "NodeNotReady", "NodeReady"),
+    "MemoryPressure": ("False", "NodeHasInsufficientMemory", "NodeHasSufficientMemory"),
+    "DiskPressure": ("False", "NodeHasDiskPressure", "NodeHasNoDiskPressure"),
+    "PIDPressure": ("False", "NodeHasInsufficientPID", "NodeHasSufficientPID"),
+    "KernelDeadlock": ("False", "KernelDeadlock", ""),
+    "ReadonlyFilesystem": ("False", "FilesystemIsReadOnly", ""),
+}
+
+
+def by_condition(
+    kind: str, status: str, message: str, since_ns: int, at_ns: int
+) -> NodeEvent | None:
+    """What a condition of a node that was seen at a time tells, as an Event would; None: nothing.
+
+    What a node without a kubelet says of anything but Ready (Unknown) tells nothing more.
+    """
+    if kind not in CONDITIONS:
+        return None
+    well, bad, over = CONDITIONS[kind]
+    if status == well:
+        return NodeEvent(over, message, since_ns, since_ns) if over else None
+    if status == "Unknown" and kind != "Ready":
+        return None
+    last_ns = max(since_ns, at_ns)
+    return NodeEvent(bad, message, since_ns, last_ns, condition=f"{kind} {status}")
+
+
 #: All that is asked for.
 REASONS: Final = (*TROUBLES, *sorted({t.over for t in TROUBLES.values() if t.over}))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from tracekit.answers.node_events import REASONS, NodeEvent
+from tracekit.answers.node_events import REASONS, NodeEvent, by_condition
 from tracekit.answers.trace_model import Seen
 from tracekit.base.kube.printed.ages import age_of
-from tracekit.base.kube.printed.model import ShownEvent
-from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.base.kube.printed.model import Shown, ShownEvent
+from tracekit.base.kube.timestamps import NS_PER_S, parse_rfc3339
 
 if TYPE_CHECKING:
     from tracekit.sql.session import Session
@@ -37,6 +37,8 @@ def node_events(session: Session, shown: Sequence[Seen]) -> dict[str, list[NodeE
     for seen in shown:
         if isinstance(seen.shown, ShownEvent) and seen.shown.kind == "Node":
             _add_shown(found, seen.shown, seen.at_ns)
+        elif isinstance(seen.shown, Shown) and seen.shown.kind == "Node":
+            _add_conditions(found, seen.shown, seen.at_ns)
     for row in session.rows(_OF_NODES, reasons=[*REASONS]):
         event = NodeEvent(
             row["reason"], row["message"] or "", row["first_ns"],
@@ -44,6 +46,17 @@ def node_events(session: Session, shown: Sequence[Seen]) -> dict[str, list[NodeE
         )  # fmt: skip
         found.setdefault(row["node"], []).append(event)
     return found
+
+
+def _add_conditions(found: dict[str, list[NodeEvent]], node: Shown, at_ns: int) -> None:
+    """What the conditions of a node that was described say."""
+    for one in node.node_conditions:
+        since_ns = parse_rfc3339(one.since) if one.since is not None else at_ns
+        if since_ns is None or since_ns < 0:
+            continue
+        event = by_condition(one.type, one.status, one.message or "", since_ns, at_ns)
+        if event is not None:
+            found.setdefault(node.name, []).append(event)
 
 
 def _add_shown(found: dict[str, list[NodeEvent]], event: ShownEvent, at_ns: int) -> None:

@@ -88,9 +88,10 @@ def of_nodes(facts: Facts, but: Collection[str], was: str) -> Iterator[Case]:
     """Nodes in trouble, but for those that are told of already."""
     for node, trouble, signs in troubled(facts):
         if node not in but:
+            what = trouble.condition or trouble.reason
             yield _case(
                 Target("Node", "", node), [trouble.first_ns, trouble.last_ns],
-                f"{was} with {trouble.reason}", signs.said, Severity.INFO, signs.todo,
+                f"{was} with {what}", signs.said, Severity.INFO, signs.todo,
             )  # fmt: skip
 
 

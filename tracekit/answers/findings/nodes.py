@@ -164,11 +164,15 @@ def _signs(node: str, events: Sequence[NodeEvent]) -> NodeSigns | None:
     by_reason = {event.reason: event for event in events}
     shown = sorted(by_reason.values(), key=_rank)
     said = ", ".join(map(_said, shown[:_SHOWN]))
+    whose = "Node" if any(event.condition for event in shown[:_SHOWN]) else "Events of node"
     todo = TROUBLES[shown[0].reason].todo.format(node=for_shell(node))
-    return NodeSigns(node, f"Events of node {named([node])}: {said}", todo[0].upper() + todo[1:])
+    return NodeSigns(node, f"{whose} {named([node])}: {said}", todo[0].upper() + todo[1:])
 
 
 def _said(event: NodeEvent) -> str:
+    if event.condition:
+        why = f" ({shortened(event.message)})" if event.message else ""
+        return f"condition {event.condition} since {clock(event.first_ns)}{why}"
     when = f"at {clock(event.last_ns)}"
     if event.times > 1 and event.first_ns < event.last_ns:
         when = f"{event.times} times from {clock(event.first_ns)} to {clock(event.last_ns)}"

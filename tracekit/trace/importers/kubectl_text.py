@@ -5,7 +5,7 @@ row of type CALL, as somebody's request to look and what it was answered, and no
 
 | verb | a row for each | typed columns, beside `raw` with all that was read |
 |---|---|---|
-| `get`, `describe` | object, each time that it is shown | `reason`: its STATUS; `job`: its own name, or what its labels or `Controlled By` say |
+| `get`, `describe` | object (of a node: its conditions), each time that it is shown | `reason`: its STATUS; `job`: its own name, or what its labels or `Controlled By` say |
 | `event` | Event (of a Job, CronJob, pod, node, or a maker of Jobs) | `reason`, `message`; its time is known to lie between `not_before_ns` and `recv_ns` |
 
 A look has the time of the stamp before the line, else that at which all was printed (`--at`, the bundle's,
@@ -148,7 +148,7 @@ def _call(shown: Shown, at_ns: int) -> Call:
     if shown.kind == "Job" and shown.owner_kind == "CronJob":
         cronjob = shown.owner_name
     return Call(
-        _STREAMS[shown.kind],
+        _STREAMS.get(shown.kind, "events"),
         at_ns,
         msgspec.json.encode(shown),
         Origin(derived_from=KUBECTL_TEXT, verb=shown.how),

@@ -12,7 +12,13 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tracekit.base.kube.printed.ages import moment_of
-from tracekit.base.kube.printed.model import LeftOut, Shown, ShownContainer, ShownEvent
+from tracekit.base.kube.printed.model import (
+    LeftOut,
+    Shown,
+    ShownCondition,
+    ShownContainer,
+    ShownEvent,
+)
 from tracekit.base.kube.printed.tables import number_of, owned_by_labels
 
 BEGINS = re.compile(r"^Name: +(\S+)\s*$")
@@ -30,6 +36,11 @@ _OLD_EVENT = re.compile(
     r"^\s+\w+\s+(?P<age>\w+)\s+(?P<count>\d{1,9})\s+\{(?P<source>[^}\s]+)[^}]*\}\s+"
     r"(?:\S+\s+)?(?P<type>Normal|Warning)\s+(?P<reason>\S+)(?:\s+(?P<message>.*))?$"
 )
+_MOMENT = r"(?:\w{3}, \d\d \w{3} \d{4} [\d:]{8} [+-]\d{4}|<unknown>)"
+#: A condition of a node: when it was last reported is passed over.
+_CONDITION = re.compile(
+    rf"^\s+([A-Z]\w*)\s+(True|False|Unknown)\s+{_MOMENT}\s+({_MOMENT})(?:\s+(\w+))?(?:\s+(\S.*?))?\s*$"
+)
 _UNSET = ("", "<none>", "<unset>", "<unknown>")
 _UID = re.compile(r"(?:^|,)(?:batch\.kubernetes\.io/)?controller-uid(?:=| in \()([0-9a-f-]{36})")
 
@@ -46,7 +57,10 @@ def described(lines: Sequence[str]) -> Iterator[Shown | ShownEvent | LeftOut]:
     fields = _fields(lines)
     name = fields["Name"].value
     shown = _object(name, fields)
-    if "Non-terminated Pods" in fields:  # a Node, of which its Events are read alone
+    if "Non-terminated Pods" in fields:
+        conditions = tuple(_of_node(fields.get("Conditions")))
+        if conditions:
+            yield Shown(kind="Node", how="describe", name=name, node_conditions=conditions)
         yield from _events("Node", name, None, fields.get("Events"))
         return
     if shown is None:
@@ -153,6 +167,13 @@ def _pairs(field: Field | None) -> Iterator[tuple[str, str]]:
         words = line.split()
         if len(words) == 2 and words[1] in ("True", "False", "Unknown"):  # noqa: PLR2004 - a pair
             yield words[0], words[1]
+
+
+def _of_node(field: Field | None) -> Iterator[ShownCondition]:
+    for line in field.lines if field is not None else ():
+        if (found := _CONDITION.match(line)) is not None:
+            kind, status, since, reason, message = found.groups()
+            yield ShownCondition(kind, status, moment_of(since), reason, message)
 
 
 def _containers(field: Field | None, *, init: bool) -> Iterator[ShownContainer]:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-Kind = Literal["Job", "CronJob", "Pod"]
+Kind = Literal["Job", "CronJob", "Pod", "Node"]
 
 
 class ShownContainer(Struct, frozen=True, omit_defaults=True):
@@ -27,6 +27,17 @@ class ShownContainer(Struct, frozen=True, omit_defaults=True):
     before_reason: str | None = None
     before_exit_code: int | None = None
     restarts: int | None = None
+
+
+class ShownCondition(Struct, frozen=True, omit_defaults=True):
+    """A condition of a node as `kubectl describe node` shows it."""
+
+    type: str
+    status: str
+    #: Its LastTransitionTime, RFC 3339.
+    since: str | None = None
+    reason: str | None = None
+    message: str | None = None
 
 
 class Shown(Struct, kw_only=True, omit_defaults=True):
@@ -76,6 +87,8 @@ class Shown(Struct, kw_only=True, omit_defaults=True):
     node: str | None = None
     containers: tuple[ShownContainer, ...] | None = None
     conditions: Mapping[str, str] | None = None
+    #: Of a node.
+    node_conditions: tuple[ShownCondition, ...] = ()
 
 
 class ShownEvent(Struct, kw_only=True, omit_defaults=True):
