@@ -277,8 +277,9 @@ AUDITED: dict[str, tuple[list[Object], str, tuple[str, ...], tuple[str, ...]]] =
     "a right that is missing": (
         [asked("create", job(), "lukas", "09:00:00", 100),
          refused(asked("patch", job(), RUNNER, "09:10:00", 120), NO_RIGHT)], "TK433",
-        (f"patch by {RUNNER} was refused (403): it has no right to patch jobs",
-         "a Role with the verb patch for jobs"), ()),
+        (f"patch by {RUNNER} was refused (403): it has no right to patch jobs.batch",
+         "kubectl create role patch-jobs-batch -n app --verb=patch --resource=jobs.batch",
+         "--serviceaccount=ci:runner", f"can-i patch jobs.batch -n app --as={RUNNER}"), ()),
     "velero#6711": (
         not_made('Job.batch "other" is invalid: [spec.template.metadata.labels[batch.kubernetes.io/'
                  'controller-uid]: Invalid value: map[string]string{"job-name":"other"}: must be '
@@ -337,3 +338,4 @@ def test_a_log_in_which_all_was_refused_says_by_what(tmp_path: Path) -> None:
     said = str(result.exception)
     assert "1 write to Jobs, and the API server refused it: create of app/work by" in said
     assert "(403): jobs.batch" in said
+    assert "kubectl create role patch-jobs-batch -n app --verb=patch --resource=jobs.batch" in said

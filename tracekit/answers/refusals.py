@@ -8,7 +8,9 @@ from enum import Enum
 from typing import Final
 
 from tracekit.answers.words import named
+from tracekit.base.kube.actors import controller_of
 from tracekit.base.kube.quantities import quantity
+from tracekit.base.kube.rights import missing_right
 
 
 class Refusal(Enum):
@@ -229,6 +231,8 @@ def refusal_advice(message: str) -> str:
     """What to do about that refusal."""
     if _NO_SIDECARS in message:
         return _SIDECARS
+    if (right := missing_right(message)) is not None and not controller_of(right.user, None):
+        return right.todo
     found, quota = refusal_of(message), _QUOTA_SAYS.search(message)
     asked = {} if quota is None else _amounts(quota["asked"])
     if found is Refusal.QUOTA and asked and all(name.startswith("count/") for name in asked):

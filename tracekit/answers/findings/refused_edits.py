@@ -12,6 +12,7 @@ from tracekit.answers.refusals import objection, refusal_advice, refusal_of
 from tracekit.answers.trace_model import NAME_TAKEN, Facts, Row
 from tracekit.answers.words import clock, counted, shortened
 from tracekit.base.kube.actors import controller_of
+from tracekit.base.kube.rights import missing_right
 
 _REFUSALS_OF: Final = {"jobs": "Job", "cronjobs": "CronJob"}
 
@@ -48,7 +49,7 @@ def refused_edits(facts: Facts, suspended: Mapping[tuple[str, str], bool]) -> It
             code, (why, todo, thread) = 422, _invalid(facts, user, message, held=held)
         else:
             code, thread = int(calls[0]["code"]), None
-            why, todo = _forbidden(stream, verb, user, message)
+            why, todo = _forbidden(message)
         yield Case(
             EDIT_REFUSED, Target(_REFUSALS_OF[stream], namespace, name),
             f"{verb} by {user or 'unknown'} was refused ({code}): {why}", first_ns, last_ns,
@@ -120,14 +121,11 @@ _IMMUTABLE: Final = "the field is immutable"
 _FIELD: Final = re.compile(r" is invalid: \[?(spec\.\w+)")
 
 
-def _forbidden(stream: str, verb: str, user: str, message: str) -> tuple[str, str]:
+def _forbidden(message: str) -> tuple[str, str]:
     """Why a request was forbidden, and what to do."""
-    if f"cannot {verb} resource" in message:
-        todo = (
-            f"Give {user} that right: a Role with the verb {verb} for {stream} of the API group "
-            "batch, and a RoleBinding."
-        )
-        return f"it has no right to {verb} {stream}", todo
+    right = missing_right(message)
+    if right is not None:
+        return f"it has no right to {right.verb} {right.resource}", refusal_advice(message)
     return refusal_of(message).value, refusal_advice(message)
 
 

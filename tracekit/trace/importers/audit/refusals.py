@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Mapping
 
+from tracekit.base.kube.rights import missing_right
 from tracekit.trace.importers.audit.entry import Entry
 
 _BAD_REQUEST = 400
@@ -22,6 +23,7 @@ class Refusals:
         """Begin with none."""
         self._number: Counter[str] = Counter()
         self._one = ""
+        self._todo = ""
         #: Of Jobs, by whom and when.
         self._deletions: deque[str] = deque(maxlen=_SHOWN)
         self._deleted = 0
@@ -40,6 +42,8 @@ class Refusals:
             return
         self._number[stream] += 1
         message = (entry.answer.message or "") if entry.answer is not None else ""
+        right = missing_right(message)
+        self._todo = f". {right.todo}" if right is not None else ""
         self._one = (
             f"{entry.verb} of {name} by {entry.username} at {at} ({entry.code}): {message[:_WORDS]}"
         )
@@ -61,5 +65,5 @@ class Refusals:
         writes, which = ("write", "it") if number == 1 else ("writes", "all of them; one")
         return (
             f"the log has {number:,} {writes} to {kinds}, and the API server refused {which}: "
-            f"{self._one}"
+            f"{self._one}{self._todo}"
         )
