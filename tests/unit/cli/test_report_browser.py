@@ -248,6 +248,25 @@ def test_hostile_names_run_nothing(browser, tmp_path: Path) -> None:
     assert errors(browser) == []
 
 
+@pytest.mark.parametrize("uid", ["constructor", "__proto__"])
+def test_a_uid_is_no_name_of_the_scripts_own(browser, uid: str, tmp_path: Path) -> None:
+    data = synthetic(1, 2)
+    data["jobs"][0]["pods"][0][0] = uid
+    open_page(browser, data, tmp_path)
+    choose_job(browser)
+    assert "Pods (2)" in browser.find_element(By.ID, "details").text
+    assert errors(browser) == []
+
+
+def test_a_link_to_no_finding_leads_nowhere(browser, tmp_path: Path) -> None:
+    open_page(browser, synthetic(1, 2), tmp_path)
+    for asked in ("__proto__", "length", "at,map", "-1", "0x0", "99999"):
+        browser.get("about:blank")
+        browser.get(f"{(tmp_path / 'report.html').as_uri()}#finding={asked}")
+        ready(browser)
+    assert errors(browser) == []
+
+
 @pytest.fixture(scope="module")
 def troubles(session_of):  # noqa: F811
     return report_data(session_of("v1.36.3-troubles"))

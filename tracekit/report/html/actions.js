@@ -113,7 +113,7 @@
   };
   const follow = async () => {
     const asked = new URLSearchParams(location.hash.slice(1)), ms = asked.has("t") ? Number(asked.get("t")) : null;
-    const cards = (asked.get("finding") ?? "").split(",").map((place) => D.findings[place]).filter(Boolean);
+    const cards = (asked.get("finding") ?? "").split(",").map((place) => /^\d+$/.test(place) ? D.findings[place] : null).filter(Boolean);
     const finding = cards.length > 1 ? together(cards) : cards[0];
     if (finding) {
       state.finding = finding.jobs.size ? finding : null;

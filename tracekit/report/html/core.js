@@ -8,6 +8,8 @@
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
   };
   const D = JSON.parse(await held(document.getElementById("data")));
+  // By uid, which may be any text: also the name of what every object has.
+  if (D.pod_diffs) Object.setPrototypeOf(D.pod_diffs, null);
   const $ = (id) => document.getElementById(id);
   // Elements are made from names and text only: nothing of a trace is ever parsed as markup.
   const el = (tag, props = {}, ...children) => {
