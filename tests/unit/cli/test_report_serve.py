@@ -294,12 +294,27 @@ def test_answers_are_bounded_and_those_in_trouble_come_first(
 
 @pytest.mark.parametrize(
     "asked",
-    [{"from": "soon"}, {"words": "x" * 400}, {"from": "9" * 40}, {"start": "x"}],
-)
+    [
+        {"from": "soon"}, {"words": "x" * 400}, {"from": "9" * 40}, {"start": "x"},
+        {"to": str(-(1 << 63) - 1)}, {"start": str(1 << 63)}, {"start": "9" * 1800},
+    ],
+    ids="-".join,
+)  # fmt: skip
 def test_nonsense_is_one_sentence(server: ReportServer, asked: dict[str, str]) -> None:
     code, kind, body = ask(server, "happenings", **asked)
     assert (code, kind) == (400, "text/plain; charset=utf-8")
-    assert b"Traceback" not in body
+    assert b"\n" not in body
+    assert b" is no time in ns since 1970" in body or b" characters" in body
+
+
+@pytest.mark.parametrize("start", [-(1 << 63), (1 << 63) - 1])
+def test_times_are_counted_since_any_moment(server: ReportServer, start: int) -> None:
+    assert ask(server, "happenings", start=start)[0] == 200
+
+
+def test_an_address_that_is_none_is_answered(server: ReportServer) -> None:
+    code, _, body = server.answer(urlsplit(server.url).netloc, "http://[")
+    assert (code, body.count(b"\n")) == (400, 0)
 
 
 def test_what_is_too_long_is_refused(server: ReportServer) -> None:

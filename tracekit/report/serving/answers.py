@@ -7,6 +7,7 @@ part of the record.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -41,6 +42,8 @@ _KEPT: Final = 4
 #: Words of a search, and the characters of what is asked.
 _WORDS: Final = 8
 _CHARS: Final = 300
+#: A number of nanoseconds, not longer than 64 bits need.
+_DIGITS: Final = re.compile("-?[0-9]{1,19}")
 
 _WANTED: Final = """
 {where} AND ($outcome::VARCHAR IS NULL OR outcome = $outcome)
@@ -157,7 +160,7 @@ class Answers:
         key: Key = (rows[0]["namespace"], rows[0]["job"])
         scope = Scope(frozenset([key]), frozenset(), self._all.times)
         about = About(self._session, scope, self._diagnosed)
-        about.start_ns = int(asked.get("start") or about.start_ns)
+        about.start_ns = _start_ns(asked, about)
         about.found = self._whole.found
         window = self._seen_before(about, key, asked["uid"]) or seen_of(about)
         put_details(about, window)
@@ -207,7 +210,7 @@ class Answers:
 
     def _about(self, asked: Mapping[str, str]) -> About:
         """The whole, counted from where the page's time begins."""
-        self._whole.start_ns = int(asked.get("start") or self._whole.start_ns)
+        self._whole.start_ns = _start_ns(asked, self._whole)
         return self._whole
 
     def _rows(
@@ -239,13 +242,18 @@ def _question(asked: Mapping[str, str]) -> Question:
     )
 
 
+def _start_ns(asked: Mapping[str, str], about: About) -> int:
+    """Since when the page counts its times."""
+    start_ns = _ns(asked.get("start"))
+    return about.start_ns if start_ns is None else start_ns
+
+
 def _ns(text: str | None) -> int | None:
     if not text:
         return None
-    try:
-        return int(text)
-    except ValueError:
-        raise UsageError(f"{text[:40]!r} is no time in ns since 1970") from None
+    if not _DIGITS.fullmatch(text) or not -(1 << 63) <= int(text) < 1 << 63:
+        raise UsageError(f"{text[:40]!r} is no time in ns since 1970")
+    return int(text)
 
 
 def _narrowed(times: TimeRange, to: TimeRange) -> TimeRange:

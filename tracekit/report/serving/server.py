@@ -121,11 +121,11 @@ class ReportServer:
             return 503, _TEXT, b"the server of this page has ended\n"
         if len(path) > _PATH_CHARS:
             return 414, _TEXT, b"that is too much to ask for at once\n"
-        parts = urlsplit(path)
-        _, secret, *rest = [*parts.path.split("/", 2), ""]
-        if not hmac.compare_digest(secret.encode(), self._secret.encode()):
-            return 404, _TEXT, b"nothing is here; tracekit printed the address of the page\n"
         try:
+            parts = urlsplit(path)
+            _, secret, *rest = [*parts.path.split("/", 2), ""]
+            if not hmac.compare_digest(secret.encode(), self._secret.encode()):
+                return 404, _TEXT, b"nothing is here; tracekit printed the address of the page\n"
             return self._of(rest[0], dict(parse_qsl(parts.query, max_num_fields=20)))
         except (TracekitError, ValueError, duckdb.Error) as error:
             return 400, _TEXT, str(error).encode()
