@@ -9,11 +9,12 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # as type checkers read it: the command line starts without `typing`
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+    from typing import Any
 
     from tracekit.api import Diagnosis, Finding, Judgement, Narrative, Replay, Trace
     from tracekit.base.errors import (
