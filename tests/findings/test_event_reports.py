@@ -305,6 +305,17 @@ EVENTS: dict[str, tuple[tuple[Object, ...], tuple[str, ...], tuple[str, ...]]] =
             "09:06", type="Normal"), LIMIT),
         ("TK443", "the taint-eviction-controller ended load-x2x4z (Event TaintManagerEviction: ",
          "Events of node n1: NodeNotReady", "See why node n1 was lost"), ("TK445",)),
+    "a node that was lost, of a pod that nobody saw placed": (
+        (of_node("n2", "NodeNotReady", "09:01"),
+         of("Pod", "load-x2x4z", "NodeControllerEviction", "Marking for deletion Pod load-x2x4z from "
+            "Node n2", "09:06", type="Normal"), LIMIT),
+        ("TK443", "Events of node n2: NodeNotReady", "See why node n2 was lost"), ("TK445",)),
+    "a pod that gave way on a node without memory": (
+        (of_node("n3", "SystemOOM", "09:01", "System OOM encountered"),
+         of("Pod", "fresh-abd", "Preempted", "Preempted by pod 1-2-3 on node n3", "09:03",
+            type="Normal")),
+        ("WARNING TK445 Pod app/fresh-abd: was ended by the kube-scheduler",
+         "Events of node n3: SystemOOM"), ("Node n3:",)),
     "airflow#59626, a pod that gave way": (
         (of("Pod", "fresh-abc", "Preempted", "Preempted by a pod on node n7", "09:03", type="Normal"),),
         ("WARNING TK445 Pod app/fresh-abc: was ended by the kube-scheduler, as an Event tells (Preempted)",
@@ -572,29 +583,3 @@ def test_rows_of_events_without_their_head_are_read(run, tmp_path: Path) -> None
     out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
     assert "WARNING TK445 Job ops/prune-1: was shown with the warning FailedCreate" in out
     assert "pod-security.kubernetes.io/enforce" in out
-
-
-NODE = """Name:               n9
-Roles:              <none>
-Labels:             a=b
-Unschedulable:      false
-Conditions:
-  Type   Status   LastHeartbeatTime   LastTransitionTime   Reason   Message
-Non-terminated Pods:          (1 in total)
-  Namespace  Name          CPU Requests
-  app        load-x2x4z    1 (6%)
-Events:
-  Type     Reason        Age    From             Message
-  ----     ------        ----   ----             -------
-  Warning  SystemOOM     12m    kubelet          System OOM encountered, victim process: py, pid: 4
-  Normal   NodeNotReady  11m    node-controller  Node n9 status is now: NodeNotReady
-"""
-
-
-def test_a_description_of_a_node_tells_of_its_events(run, tmp_path: Path) -> None:  # noqa: F811
-    file = tmp_path / "node.txt"
-    file.write_text(NODE)
-    out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
-    assert "INFO TK445 Node n9: was shown with SystemOOM" in out
-    assert "SystemOOM at 2026-05-04 09:48:00Z" in out
-    assert "NodeNotReady at 2026-05-04 09:49:00Z" in out

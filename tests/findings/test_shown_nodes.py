@@ -1,4 +1,4 @@
-"""What `kubectl describe node` says of a node by its conditions."""
+"""What `kubectl describe node` says of a node by its conditions and Events."""
 
 from __future__ import annotations
 
@@ -84,3 +84,29 @@ def test_conditions_of_a_described_node_are_told(
     out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
     assert [part for part in says if part not in out] == [], out
     assert [part for part in not_said if part in out] == [], out
+
+
+DESCRIBED = """Name:               n9
+Roles:              <none>
+Labels:             a=b
+Unschedulable:      false
+Conditions:
+  Type   Status   LastHeartbeatTime   LastTransitionTime   Reason   Message
+Non-terminated Pods:          (1 in total)
+  Namespace  Name          CPU Requests
+  app        load-x2x4z    1 (6%)
+Events:
+  Type     Reason        Age    From             Message
+  ----     ------        ----   ----             -------
+  Warning  SystemOOM     12m    kubelet          System OOM encountered, victim process: py, pid: 4
+  Normal   NodeNotReady  11m    node-controller  Node n9 status is now: NodeNotReady
+"""
+
+
+def test_a_description_of_a_node_tells_of_its_events(run, tmp_path: Path) -> None:  # noqa: F811
+    file = tmp_path / "node.txt"
+    file.write_text(DESCRIBED)
+    out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
+    assert "INFO TK445 Node n9: was shown with SystemOOM" in out
+    assert "SystemOOM at 2026-05-04 09:48:00Z" in out
+    assert "NodeNotReady at 2026-05-04 09:49:00Z" in out

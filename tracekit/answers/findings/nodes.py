@@ -29,8 +29,13 @@ _AT_ONCE_NS: Final = 120 * NS_PER_S
 _ENDED_BY_OTHERS: Final = frozenset({137, 143, 255})
 _SHOWN: Final = 3
 IGNORE_LOST: Final = "Let a podFailurePolicy ignore DisruptionTarget."
-#: The scheduler's words of where it put a pod.
-_ASSIGNED: Final = re.compile(r"^Successfully assigned \S+ to (\S+)$")
+#: By reason: words that name the node of the pod that an Event is about. Upstream: pkg/scheduler
+#: (schedule_one.go, framework/preemption), pkg/controller/util/node/controller_utils.go.
+_NAMES_NODE: Final = {
+    "Scheduled": re.compile(r"^Successfully assigned \S+ to (\S+)$"),
+    "NodeControllerEviction": re.compile(r"^Marking for deletion Pod \S+ from Node (\S+)$"),
+    "Preempted": re.compile(r"^Preempted by .+ on node (\S+)$"),
+}
 
 
 class NodeSigns(Struct, frozen=True):
@@ -77,17 +82,18 @@ def signs_of_killed(facts: Facts, pods: Iterable[Pod]) -> NodeSigns | None:
 def signs_of_unseen(facts: Facts, events: Sequence[State], until_ns: int) -> NodeSigns | None:
     """The same of pods of which nothing but Events is left: these say which node they were on."""
     for event in events:
-        if (node := _assigned_to(event)) is not None:
+        if (node := _node_in(event)) is not None:
             signs = signs_of_node(facts, node, until_ns, until_ns)
             if signs is not None:
                 return signs
     return None
 
 
-def _assigned_to(event: State) -> str | None:
-    """The node that the scheduler says to have given a pod, in such an Event."""
-    found = _ASSIGNED.match(str(event.row["message"] or ""))
-    return found[1] if found is not None and event.row["reason"] == "Scheduled" else None
+def _node_in(event: State) -> str | None:
+    """The node of a pod as an Event about it names it: who placed it there, or took it off."""
+    pattern = _NAMES_NODE.get(str(event.row["reason"]))
+    found = pattern.match(str(event.row["message"] or "")) if pattern is not None else None
+    return found[1] if found is not None else None
 
 
 def with_node(case: Case, signs: NodeSigns | None, *, advise: bool = True) -> Case:
