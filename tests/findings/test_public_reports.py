@@ -179,6 +179,13 @@ def asked_of_waits() -> dict[str, Asked]:
         "a finalizer of a queue": Asked(
             (job(None, None, finalizers=["kueue.x-k8s.io/resource-in-use"], **going),),
             ("TK412", "kueue.x-k8s.io", "from 2026-05-04 09:20:00Z")),
+        "a finalizer without a slash": Asked(
+            (job(None, None, finalizers=["resources-finalizer.argocd.argoproj.io"], **going),),
+            ("TK412", "See whether Argo CD (argocd-application-controller) runs",
+             "Only if it is gone for good")),
+        "one of nobody who is known": Asked(
+            (job(None, None, finalizers=["cleanup.shop.example.com"], **going),),
+            ("TK412", "See whether the controller of shop.example.com runs")),
         "orphan": Asked(
             (job(None, None, finalizers=["orphan"], **going),), ("TK412", "garbage collector")),
         "foreground, pod stuck": Asked(

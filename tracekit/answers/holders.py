@@ -62,11 +62,25 @@ def holder_of(job: Job) -> Holder | None:
 
 #: By the domain of a finalizer: the system whose it is, and the controller that takes it off.
 #: Upstream: kueue, pkg/controller/jobs/pod (PodFinalizer) and apis/kueue (ResourceInUseFinalizer);
-#: argo-workflows, workflow/common (FinalizerPodStatus).
+#: argo-workflows, workflow/common (FinalizerPodStatus); argo-cd and its gitops-engine (of hooks).
 _THEIRS = {
+    "argocd.argoproj.io": ("Argo CD", "argocd-application-controller"),
     "kueue.x-k8s.io": ("Kueue", "kueue-controller-manager"),
     "workflows.argoproj.io": ("Argo Workflows", "workflow-controller"),
 }
+
+
+def domain_of(finalizer: str) -> str:
+    """Whose finalizer it is: the domain of `DOMAIN/NAME`, or of `NAME.DOMAIN`; "" if it has none.
+
+    Where the domain is that of a known system, or below it, it is that one.
+    """
+    qualified, slash, _ = finalizer.partition("/")
+    ours = next((d for d in _THEIRS if f".{qualified}".endswith(f".{d}")), None)
+    if ours is not None or slash:
+        return ours or qualified
+    _, dot, rest = qualified.partition(".")
+    return "" if not dot else rest if "." in rest else qualified
 
 
 def controller_of(domain: str) -> str:
@@ -79,7 +93,7 @@ def goes_when(finalizers: Sequence[str], *, only: bool = False) -> str:
     """What has to become of the finalizers that hold something, and by whom where that is known."""
     goes = "It goes only when" if only else "It goes when"
     said = f"{goes} {agreeing('is', finalizers)} taken off"
-    domains = dict.fromkeys(name.partition("/")[0] for name in finalizers)
+    domains = dict.fromkeys(map(domain_of, finalizers))
     theirs = [controller_of(domain) for domain in domains if domain in _THEIRS]
     if not theirs:
         return f"{said}." if only else f"{said}: by whoever set that finalizer."

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.answers.holders import holder_of
+from tracekit.answers.holders import domain_of, holder_of
 from tracekit.answers.trace_model import Job, State
 
 
@@ -38,3 +38,21 @@ def test_an_owner_goes_before_the_label_that_it_hands_on() -> None:
     )
     assert holder is not None
     assert holder.name == "JobSet big"
+
+
+@pytest.mark.parametrize(
+    ("finalizer", "domain"),
+    [
+        ("kueue.x-k8s.io/managed", "kueue.x-k8s.io"),
+        ("example.com/lock", "example.com"),
+        ("resources-finalizer.argocd.argoproj.io", "argocd.argoproj.io"),
+        ("resources-finalizer.argocd.argoproj.io/background", "argocd.argoproj.io"),
+        ("argocd.argoproj.io/hook-finalizer", "argocd.argoproj.io"),
+        ("cleanup.shop.example.com", "shop.example.com"),
+        ("example.com", "example.com"),
+        ("notargocd.argoproj.io/x", "notargocd.argoproj.io"),
+        ("foregroundDeletion", ""),
+    ],
+)
+def test_a_finalizer_is_of_its_domain(finalizer: str, domain: str) -> None:
+    assert domain_of(finalizer) == domain

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tracekit.answers.findings.controllers import FINALIZER_LEFT
 from tracekit.answers.harm import HOLDS
-from tracekit.answers.holders import controller_of
+from tracekit.answers.holders import controller_of, domain_of
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod
 from tracekit.answers.waits import Wait, held_by
@@ -91,10 +91,11 @@ def _todo(job: Job, holders: Sequence[str], pods: list[str]) -> str | None:
             "The garbage collector of the controller manager takes it off: see whether that runs "
             f"and reaches every API group (kubectl api-resources).{waits}"
         )
-    owners = [controller_of(d) for d in sorted({n.partition("/")[0] for n in holders if "/" in n})]
-    if not owners:
+    domains = {domain for name in holders if (domain := domain_of(name))}
+    if not domains:
         return None
-    theirs = next(name for name in holders if "/" in name)
+    owners = [controller_of(domain) for domain in sorted(domains)]
+    theirs = next(name for name in holders if domain_of(name))
     return (
         f"See whether {named(owners)} runs, and what its log says of the Job. "
         "Only if it is gone for good: kubectl patch job "
