@@ -109,3 +109,13 @@ def test_what_is_refused_again_and_again_is_told(case: str, tmp_path: Path) -> N
     text = " ".join(" ".join(text_lines(findings_of(Session([str(tmp_path / "trace")])))).split())
     assert [part for part in says if part not in text] == [], text
     assert [part for part in not_said if part in text] == [], text
+
+
+def test_a_log_of_a_drain_alone_says_what_was_refused(tmp_path: Path) -> None:
+    log = tmp_path / "audit.log"
+    log.write_text("".join(json.dumps(line) + "\n" for line in drain(BUDGET, *AGAIN)))
+    result = CliRunner().invoke(import_, [str(log), "-o", str(tmp_path / "trace")])
+    said = str(result.exception)
+    assert "3 writes to Pods, and the API server refused all of them" in said
+    assert "create/eviction of app/work-a by alice" in said
+    assert "The disruption budget shop-pdb needs 1 healthy pods" in said

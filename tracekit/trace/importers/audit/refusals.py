@@ -1,29 +1,32 @@
-"""What the API server said to those who may not write Jobs and CronJobs, and who deleted some."""
+"""What the API server said to those who may not write, and who deleted some Jobs."""
 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tracekit.base.kube.rights import missing_right
 from tracekit.trace.importers.audit.entry import Entry
+from tracekit.trace.importers.audit.placing import verb_of
 
 _BAD_REQUEST = 400
 #: So much of a refusal's message is repeated where nothing else can be told.
 _WORDS = 300
 #: So many deletions are named.
 _SHOWN = 3
-_KINDS = {"jobs": "Jobs", "cronjobs": "CronJobs"}
+_KINDS = {"jobs": "Jobs", "cronjobs": "CronJobs", "pods": "Pods"}
+#: Those of which all writes have to be refused, to be told; what is asked for most comes first.
+_TOGETHER = (("jobs", "cronjobs"), ("pods",))
 
 
 class Refusals:
-    """Writes to Jobs and CronJobs that were refused, and the words about one of them."""
+    """Writes to Jobs, CronJobs and pods that were refused, and the words about one of them."""
 
     def __init__(self) -> None:
         """Begin with none."""
         self._number: Counter[str] = Counter()
-        self._one = ""
-        self._todo = ""
+        #: By stream: the last one, and what to do.
+        self._one: dict[str, str] = {}
         #: Of Jobs, by whom and when.
         self._deletions: deque[str] = deque(maxlen=_SHOWN)
         self._deleted = 0
@@ -41,11 +44,12 @@ class Refusals:
                 self._deleted += 1
             return
         self._number[stream] += 1
-        message = (entry.answer.message or "") if entry.answer is not None else ""
+        message = (entry.answer.words or "") if entry.answer is not None else ""
         right = missing_right(message)
-        self._todo = f". {right.todo}" if right is not None else ""
-        self._one = (
-            f"{entry.verb} of {name} by {entry.username} at {at} ({entry.code}): {message[:_WORDS]}"
+        todo = f". {right.todo}" if right is not None else ""
+        verb = verb_of(entry)
+        self._one[stream] = (
+            f"{verb} of {name} by {entry.username} at {at} ({entry.code}): {message[:_WORDS]}{todo}"
         )
 
     def deletions(self) -> str:
@@ -58,12 +62,16 @@ class Refusals:
 
     def if_all(self, written: Mapping[str, int]) -> str | None:
         """What is said where each write (by stream: how many) to these was refused; else None."""
-        number = sum(written.get(stream, 0) for stream in _KINDS)
-        if not number or self._number.total() < number:
+        return next(filter(None, (self._all_of(streams, written) for streams in _TOGETHER)), None)
+
+    def _all_of(self, streams: Sequence[str], written: Mapping[str, int]) -> str | None:
+        number = sum(written.get(stream, 0) for stream in streams)
+        if not number or sum(self._number[stream] for stream in streams) < number:
             return None
-        kinds = " and ".join(kind for stream, kind in _KINDS.items() if written.get(stream))
+        there = [stream for stream in streams if written.get(stream)]
+        kinds = " and ".join(_KINDS[stream] for stream in there)
         writes, which = ("write", "it") if number == 1 else ("writes", "all of them; one")
         return (
             f"the log has {number:,} {writes} to {kinds}, and the API server refused {which}: "
-            f"{self._one}{self._todo}"
+            f"{self._one[there[0]]}"
         )
