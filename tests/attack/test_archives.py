@@ -70,6 +70,25 @@ def mended(data: bytes, at: int, new: bytes) -> bytes:
     return data[:at] + new + data[at + len(new) :]
 
 
+def claimed(name: str, kind: bytes, size: int) -> bytes:
+    """The head of a file that says to be so large."""
+    info = tarfile.TarInfo(name)
+    info.type, info.size = kind, size
+    return info.tobuf(tarfile.GNU_FORMAT)
+
+
+def holes(blocks: int) -> bytes:
+    """A file of GNU's old kind with a map of its holes that goes on for so many blocks."""
+    head = bytearray(claimed("b/s.json", tarfile.GNUTYPE_SPARSE, 0))
+    head[482] = 1
+    head[148:156] = b" " * 8
+    head[148:156] = b"%06o\0 " % sum(head)
+    holes = b"00000000001\0" * 42
+    return bytes(head) + (holes + b"\1" + bytes(7)) * blocks
+
+
+#: More than any header needs, and far less than it could be.
+MANY = 4 << 20
 SPARSE = {"major": "1", "minor": "0", "name": "b/s.json", "realsize": "9"}
 #: What is whole comes before what is not, and is taken.
 TAKEN: dict[str, bytes] = {
@@ -115,6 +134,13 @@ REFUSED: dict[str, bytes] = {
     )[:BLOCK],
     "headers without a file": tar(lambda archive: linked(archive, "g", b"g"))[:BLOCK] * 3_000
     + tar(whole),
+    **{
+        f"a header of type {kind.decode()} without an end": claimed("x", kind, MANY)
+        + b"a" * MANY + tar(whole)
+        for kind in (b"L", b"K", b"x", b"g")
+    },
+    "holes without an end": holes(MANY // BLOCK) + tar(whole),
+    "a hidden file of 4 EiB": claimed("b/.s.json", tarfile.REGTYPE, 1 << 62),
 }  # fmt: skip
 
 

@@ -15,6 +15,7 @@ import tarfile
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -42,6 +43,10 @@ _NESTED_MAX = 2
 _TAR_MAGIC = slice(257, 262)
 _TAR_SUM = slice(148, 156)
 _TAR_BLOCK = 512
+#: A choice: what one file in a tar may have of headers, names and maps of holes, which are read as
+#: a whole. A path has up to 4 KiB, an attribute 64 KiB.
+_TAR_HEADERS_MAX = 1 << 20
+_TOO_MANY_HEADERS = "one file in it has more headers than any archive needs"
 _CHUNK_BYTES = 256 * 1024
 #: A file of so many bytes or more in a folder is looked into further only if these are in it.
 _AUDIT = re.compile(rb"auditID|AuditId|protoPayload")
@@ -237,6 +242,17 @@ class _Chunks(io.RawIOBase):
         self._bytes = 0
         #: The last block that was read.
         self.tail = b""
+        #: How much of it may have been read by now, and what is said of more.
+        self._most: tuple[int, str] | None = None
+
+    @contextmanager
+    def at_most(self, size: int, else_say: str) -> Iterator[None]:
+        """Have no more read for a while, but for what is read ahead."""
+        self._most = self._bytes + size, else_say
+        try:
+            yield
+        finally:
+            self._most = None
 
     def readable(self) -> bool:
         return True
@@ -246,6 +262,8 @@ class _Chunks(io.RawIOBase):
             chunk = next(self._chunks, None)
             if chunk is None:
                 return 0
+            if self._most is not None and self._bytes > self._most[0]:
+                raise BrokenArchiveError(self._most[1])
             self._bytes += len(chunk)
             if self._bytes > _ARCHIVE_BYTES_MAX:
                 raise TraceFormatError(
@@ -265,11 +283,12 @@ def _tarred(source: LineSource, scratch: Path, count: _Count) -> Iterator[_Membe
     del scratch
     chunks = _Chunks(source)
     stream = io.BufferedReader(chunks, _CHUNK_BYTES)
-    with archive_errors():
+    with archive_errors(), chunks.at_most(_TAR_HEADERS_MAX, _TOO_MANY_HEADERS):
         archive = tarfile.open(fileobj=stream, mode="r|")  # noqa: SIM115 - it holds nothing open
     while True:
         with archive_errors():
-            member = archive.next()
+            with chunks.at_most(_TAR_HEADERS_MAX, _TOO_MANY_HEADERS):
+                member = archive.next()
             file = archive.extractfile(member) if member is not None and member.isreg() else None
         if member is None:
             break
@@ -277,6 +296,8 @@ def _tarred(source: LineSource, scratch: Path, count: _Count) -> Iterator[_Membe
         archive.members = []  # type: ignore[attr-defined] # it remembers all that it has seen
         if not member.isdir() and not _is_hidden(member.name):
             yield member.name, None if file is None else cast("BinaryIO", Member(file))
+        with archive_errors():
+            _skip_to(archive, archive.offset)
     with archive_errors():
         while stream.read(_CHUNK_BYTES):
             pass  # what is compressed tells at its end whether it is whole
@@ -284,6 +305,14 @@ def _tarred(source: LineSource, scratch: Path, count: _Count) -> Iterator[_Membe
         raise BrokenArchiveError(source.problem)
     if chunks.tail.strip(b"\0"):
         raise BrokenArchiveError("it has no end mark")  # cut between two files
+
+
+def _skip_to(archive: tarfile.TarFile, offset: int) -> None:
+    """Read the rest of a file; `tarfile` seeks beyond the end for as long as the size says."""
+    stream = cast("BinaryIO", archive.fileobj)
+    while (rest := offset - stream.tell()) > 0:
+        if not stream.read(min(rest, _CHUNK_BYTES)):
+            raise BrokenArchiveError("unexpected end of data")
 
 
 def _zipped(source: LineSource, scratch: Path, count: _Count) -> Iterator[_Member]:
