@@ -33,7 +33,7 @@ def _job(number: int) -> bytes:
 
 
 def forged(path: Path, columns: dict[str, pa.Array], rows: int, **options: Any) -> Path:
-    """A trace whose one segment has some columns of the forger's; the others are honest."""
+    """A trace whose one segment has some columns of the forger's, or more; the others are honest."""
     honest(path, rows=8)
     (segment,) = live_segments(path)
     file = SegmentFile(segment)
@@ -42,8 +42,12 @@ def forged(path: Path, columns: dict[str, pa.Array], rows: int, **options: Any) 
     picked = template.take(pa.array([n % 8 for n in range(rows)], pa.int32()))
     columns = {"seq": pa.array(range(rows), pa.int64()), **columns}
     for name, values in columns.items():
-        at = picked.schema.get_field_index(name)
-        picked = picked.set_column(at, pa.field(name, values.type), values)
+        at, column = picked.schema.get_field_index(name), pa.field(name, values.type)
+        picked = (
+            picked.set_column(at, column, values)
+            if at >= 0
+            else picked.append_column(column, values)
+        )
     segment.path.unlink()
     target = path / "log" / f"{0:016d}-{rows - 1:016d}.parquet"
     options = {"compression": "zstd", "version": "2.6", "store_schema": False, **options}

@@ -203,3 +203,19 @@ def test_pages_that_cannot_be_decoded_are_damage(honest: Path, tmp_path: Path, p
         assert code == (2 if "is damaged" in said else 0), (words, said)
     code, _, said = run("diagnose", str(trace))
     assert (code, "damaged" in said) == (2, True), said
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([1.0] * 8, pa.float16()),
+        pa.array([1] * 8, pa.timestamp("ns", "UTC")),
+    ],
+    ids=lambda values: str(values.type),
+)
+def test_a_column_that_the_format_does_not_have_is_borne(tmp_path: Path, values: pa.Array) -> None:
+    """docs/trace-format.md, Versions: whatever its type, and whether Arrow can compare it."""
+    trace = forge.forged(tmp_path / "t", {"later": values}, 8)
+    assert run("info", "--verify", str(trace))[0] == 0
+    code, out, said = run("sql", str(trace), "SELECT count(*) AS n FROM observations", "-o", "csv")
+    assert (code, out.split()) == (0, ["n", "8"]), said
