@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from collections.abc import Iterator
 
@@ -69,3 +70,17 @@ def cache_of_the_tests(tmp_path_factory: pytest.TempPathFactory):
             (place / folder).mkdir(exist_ok=True)
             patch.setenv(variable, str(place / folder))
         yield
+
+
+@pytest.fixture
+def usual_signals() -> Iterator[None]:
+    """What ends a process does so: under `nohup`, or in the background, some of it is ignored."""
+    usual = {
+        signal.SIGINT: signal.default_int_handler,
+        signal.SIGTERM: signal.SIG_DFL,
+        signal.SIGHUP: signal.SIG_DFL,
+    }
+    before = {number: signal.signal(number, handler) for number, handler in usual.items()}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)

@@ -241,9 +241,10 @@ def test_names_of_our_own_are_no_part_of_a_log() -> None:
     assert entry == decode_entry((_AUDIT % (200, "")).encode())
 
 
-def test_a_volume_that_no_quantity_tells_has_no_bound() -> None:
+def test_a_volume_of_a_size_that_nobody_has_is_refused() -> None:
     code, out, said = run("manifests", "-A", "--storage", "9" * 5000)
-    assert (code, "--keep-size" in out) == (0, False), said
+    assert (code, out, said.count("\n")) == (2, "", 1), said
+    assert "write it like 10Gi" in said
 
 
 @pytest.mark.parametrize(

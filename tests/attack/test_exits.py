@@ -67,6 +67,7 @@ _AMID = {
 }  # fmt: skip
 
 
+@pytest.mark.usefixtures("usual_signals")
 @pytest.mark.parametrize("verb", _AMID)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_whoever_ends_it_nothing_half_made_is_left(

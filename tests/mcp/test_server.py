@@ -211,6 +211,7 @@ def test_what_is_no_message_is_answered(traces: dict[str, Path]) -> None:
     assert not {"\x1b", "Traceback"} & set(served.stdout + served.stderr)
 
 
+@pytest.mark.usefixtures("usual_signals")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_who_ends_it_need_not_close_its_input(
     traces: dict[str, Path], number: signal.Signals

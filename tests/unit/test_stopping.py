@@ -142,6 +142,7 @@ def test_who_ignores_it_goes_on_doing_so() -> None:
     assert not ctrl_c.asked.is_set()
 
 
+@pytest.mark.usefixtures("usual_signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_who_ends_a_service_is_heard_as_ctrl_c_is(number: signal.Signals) -> None:
     asked, before = Interrupts(), signal.getsignal(number)

@@ -35,7 +35,8 @@ def pod(phase: str, *, since_s: int, finalizers: tuple[str, ...] = (TRACKING,)) 
     )  # fmt: skip
     return SimpleNamespace(
         name="a-1", uid="p-1", phase=phase, end=end, last=last, deletion_ns=None, gone_ns=None,
-        created_ns=at_ns, over_ns=at_ns if end else 0, ran_at_all=phase == "Running", waiting=None,
+        first=None, created_ns=at_ns, over_ns=at_ns if end else 0, ran_at_all=phase == "Running",
+        waiting=None,
     )  # fmt: skip
 
 
