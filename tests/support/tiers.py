@@ -132,6 +132,7 @@ FULL: dict[str, tuple[str, ...]] = {
     "attack/test_times.py": (
         "test_a_line_without_a_time_has_that_of_the_line_before",
         "test_a_log_that_says_no_time_is_refused", "test_a_time_may_be_further_than_any_record",
+        "test_objects_before_the_first_time_are_told",
         "test_a_trace_with_a_time_of_no_clock_is_not_believed",
         "test_a_trace_without_times_is_answered_without_a_fault",
     ),
@@ -679,6 +680,18 @@ QUICK: dict[str, Kept] = {
     "attack/test_hostile_traces.py::test_a_directory_may_have_any_name": Kept(every=9),
     "attack/test_footers.py::test_a_footer_that_lies_is_not_believed": Kept(every=4),
     "attack/test_bombs.py::test_a_bomb_is_no_log": Kept(every=4),
+    "attack/test_query_values.py::test_a_terminal_takes_every_value": Kept(("v",)),
+    "attack/test_full_disks.py::test_a_file_is_there_whole_or_not_at_all": Kept(every=5),
+    "attack/test_footers.py::test_pages_that_cannot_be_decoded_are_damage": Kept(("annotations",)),
+    "attack/test_footers_that_abort.py::test_a_footer_that_would_abort_is_damage": Kept(every=5),
+    "attack/test_pages.py::test_a_page_that_duckdb_alone_refuses_is_damage": Kept(("diagnose",)),
+    "findings/test_clock_changes.py::test_explain_says_when_it_is_due_as_the_release_reads_it": (
+        Kept(every=2)
+    ),
+    "sql/test_kept_cases.py::test_what_an_account_begins_with_is_kept": NONE,
+    "findings/test_refused_again.py::test_what_is_refused_again_and_again_is_told": Kept(
+        ("a drain that hangs", "nothing but conflicts")
+    ),
     "attack/test_hostile_texts.py::test_nothing_printed_is_obeyed": Kept(("info -o json",)),
     "lies/test_audit_lies.py::test_a_lie_in_an_audit_log_accuses_its_own_job": Kept(every=9),
     "record/test_credentials.py::test_no_credential_gets_out": Kept(("token",)),
