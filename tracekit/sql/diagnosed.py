@@ -182,22 +182,32 @@ ORDER BY recv_ns
 # done after all: the pod was being deleted, or the user's next write of that kind of the object
 # came through. An eviction answered 404 or 409, or 429 by the API server's own queues, is none.
 _REFUSED_AGAIN = """
-SELECT r.stream, r.namespace, r.name, r.uid, r.job, r.recv_ns, r.code, r.message, r.verb,
-       r.actor AS username, r.actor_agent AS agent, min(done.recv_ns) AS done_ns
-FROM internal._rows AS r LEFT JOIN internal._rows AS done
-  ON done.stream = r.stream AND done.namespace = r.namespace AND done.name = r.name
-  AND done.recv_ns > r.recv_ns
-  AND (CASE WHEN r.stream = 'pods'
-       THEN done.type = 'DELETED' OR done.deleted_ns IS NOT NULL
-            OR (done.verb = 'create/eviction' AND coalesce(done.code, 0) < 400)
-       ELSE done.type = 'DELETED' OR (done.actor = r.actor AND done.verb = r.verb
-            AND coalesce(done.code, 0) < 400) END)
-WHERE r.type = 'CALL' AND (
-  (r.stream = 'pods' AND r.verb = 'create/eviction' AND r.code >= 400 AND r.code NOT IN (404, 409)
-   AND (r.code <> 429 OR r.message ILIKE '%disruption budget%'))
-  OR (r.stream IN ('jobs', 'cronjobs') AND r.code = 409 AND r.reason = 'Conflict'
-      AND (r.verb LIKE 'update%' OR r.verb LIKE 'patch%')))
-GROUP BY ALL ORDER BY r.recv_ns
+WITH refused AS (
+  SELECT stream, namespace, name, uid, job, recv_ns, code, message, verb, actor, actor_agent
+  FROM internal._rows
+  WHERE type = 'CALL' AND (
+    (stream = 'pods' AND verb = 'create/eviction' AND code >= 400 AND code NOT IN (404, 409)
+     AND (code <> 429 OR message ILIKE '%disruption budget%'))
+    OR (stream IN ('jobs', 'cronjobs') AND code = 409 AND reason = 'Conflict'
+        AND (verb LIKE 'update%' OR verb LIKE 'patch%')))
+), gone AS (
+  SELECT stream, namespace, name, recv_ns FROM internal._rows
+  WHERE (stream IN ('pods', 'jobs', 'cronjobs') AND type = 'DELETED')
+     OR (stream = 'pods' AND (deleted_ns IS NOT NULL
+                              OR (verb = 'create/eviction' AND coalesce(code, 0) < 400)))
+), wrote AS (
+  SELECT stream, namespace, name, actor, verb, recv_ns FROM internal._rows
+  WHERE stream IN ('jobs', 'cronjobs') AND coalesce(code, 0) < 400 AND actor IS NOT NULL
+)
+SELECT r.* EXCLUDE (actor, actor_agent), r.actor AS username, r.actor_agent AS agent,
+       least(gone.recv_ns, wrote.recv_ns) AS done_ns
+FROM refused AS r
+ASOF LEFT JOIN gone ON r.stream = gone.stream AND r.namespace = gone.namespace
+  AND r.name = gone.name AND r.recv_ns < gone.recv_ns
+ASOF LEFT JOIN wrote ON r.stream = wrote.stream AND r.namespace = wrote.namespace
+  AND r.name = wrote.name AND r.actor = wrote.actor AND r.verb = wrote.verb
+  AND r.recv_ns < wrote.recv_ns
+ORDER BY r.recv_ns
 """
 _DELETERS = """
 SELECT name, actor, actor_agent FROM internal._states
