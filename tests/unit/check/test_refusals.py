@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests.support.objects import job, pod
 from tracekit.base.kube.events import SPAM_REFILL_NS
 from tracekit.base.kube.views import Condition
-from tracekit.check.replay.history import Evidence, Revision, build_history
+from tracekit.check.replay.history import Actor, Evidence, Revision, build_history
 from tracekit.check.replay.other_clocks import TELLING_NS
 from tracekit.check.replay.refusals import BEGAN_ANEW, EVENTS_LATE, Refusals
 from tracekit.check.replay.run_context import Refusing, RunContext, Unposted
@@ -66,13 +66,20 @@ def revision(rv: int, kind: str, view: Any) -> Revision[Any]:
 
 
 def began_anew(
-    start_ns: int, *, edited: bool = False, resumed: bool = False, **context: object
+    start_ns: int,
+    *,
+    edited: bool = False,
+    resumed: bool = False,
+    named: bool = False,
+    **context: object,
 ) -> bool:
     """Whether a Job's startTime says that a status was refused, after a pod and before it."""
     made = job()
     conditions = (Condition("Suspended", "False", "", "", None, None),) if resumed else ()
     status = replace(made.status, start_ns=start_ns, conditions=conditions)
     jobs = [revision(1, "ADDED", made), revision(9, "MODIFIED", replace(made, status=status))]
+    if named:
+        jobs[-1].actor = Actor("system:serviceaccount:kube-system:job-controller", "")
     if edited:
         jobs.insert(1, revision(5, "MODIFIED", replace(made, labels={"edited": "yes"})))
     pods = [revision(3, "ADDED", replace(pod("a"), created_ns=CREATED_NS))]
@@ -91,3 +98,4 @@ def test_a_first_status_that_was_refused_shows_in_the_next_ones_start() -> None:
     assert not began_anew(LATER_NS, servers_behind_ns=2 * S)
     assert not began_anew(LATER_NS, edited=True)  # it met a conflict
     assert not began_anew(LATER_NS, resumed=True)  # of whose pods startTime is always later
+    assert not began_anew(LATER_NS, named=True)  # such a log has what was refused

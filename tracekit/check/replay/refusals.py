@@ -197,7 +197,8 @@ class Refusals:
         """From pods of a Job to the status whose startTime is later: its first one was refused.
 
         No write of the Job lies between, so that it met no conflict. A Job that is resumed takes
-        its startTime after its pods. Upstream: syncJob in pkg/controller/job/job_controller.go.
+        its startTime after its pods. A log that names who wrote would name what was refused as
+        well. Upstream: syncJob in pkg/controller/job/job_controller.go.
         """
         if self._begun_anew_ns is None:
             writes = self.history.writes
@@ -214,7 +215,7 @@ class Refusals:
         before, start_ns = job.previous, job.view.status.start_ns
         if before is None or start_ns is None or before.view.status.start_ns is not None:
             return None
-        if job.view.status.condition("Suspended") is not None:
+        if job.actor is not None or job.view.status.condition("Suspended") is not None:
             return None
         older_ns = start_ns - self.run_context.servers_behind_ns - NS_PER_S - TELLING_NS
         return next(
