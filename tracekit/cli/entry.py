@@ -12,8 +12,8 @@ TYPE_CHECKING = False  # `typing` takes a quarter of the time
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: 128 + SIGINT.
-_INTERRUPTED = 130
+#: The exit status of who was interrupted, as shells have it: 128 + SIGINT.
+INTERRUPTED = 130
 
 
 def main() -> None:
@@ -31,7 +31,7 @@ def _begin(module: str, name: str) -> None:
         function = _imported(module, name)
         function()
     except KeyboardInterrupt:
-        sys.exit(_INTERRUPTED)
+        sys.exit(INTERRUPTED)
 
 
 def _imported(module: str, name: str) -> Callable[[], None]:
@@ -42,7 +42,7 @@ def _imported(module: str, name: str) -> Callable[[], None]:
 
     usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if usual:
-        signal.signal(signal.SIGINT, lambda *_: os._exit(_INTERRUPTED))
+        signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
     function: Callable[[], None] = getattr(import_module(module), name)
     if usual:
         signal.signal(signal.SIGINT, signal.default_int_handler)

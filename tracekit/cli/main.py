@@ -18,7 +18,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from signal import SIGINT
 from typing import Any
 
 import click
@@ -29,6 +28,7 @@ from tracekit.base.stopping import INTERRUPTS, interrupted_at_once
 from tracekit.cli import imports
 from tracekit.cli.config import defaults_of
 from tracekit.cli.damage import damage_noted
+from tracekit.cli.entry import INTERRUPTED
 from tracekit.cli.messages import say, tell, tell_error
 from tracekit.cli.streams import (
     STDOUT,
@@ -39,7 +39,6 @@ from tracekit.cli.streams import (
 from tracekit.cli.usage import LazyGroup, Unsaid, Verb, sentence
 
 COULD_NOT_RUN = 2
-INTERRUPTED = 130
 #: 128 + SIGPIPE: the output was cut off, so it is neither "no divergence" nor "a divergence".
 READER_GONE = 141
 _DEBUG = "--debug"
@@ -266,7 +265,7 @@ def main(args: list[str] | None = None) -> None:
             status = _status(None)
         except KeyboardInterrupt:
             status = INTERRUPTED
-    sys.exit(status - SIGINT + INTERRUPTS.number if status == INTERRUPTED else status)
+    sys.exit(128 + INTERRUPTS.number if status == INTERRUPTED else status)
 
 
 def _status(args: list[str] | None) -> int:

@@ -18,6 +18,7 @@ from tracekit.base.errors import ClusterError, TraceFormatError, UsageError
 from tracekit.base.escaping import for_terminal
 from tracekit.base.stopping import ENDING, on_signals
 from tracekit.cli.connecting import connection_options, take_connection
+from tracekit.cli.entry import INTERRUPTED
 from tracekit.cli.record_status import StatusDisplay
 from tracekit.cli.units import DURATION, NAMED_AS_PATH, SIZE, format_bytes
 from tracekit.cli.watch_beside import watching
@@ -40,7 +41,6 @@ from tracekit.trace.stores.place import is_url
 from tracekit.trace.stores.rotated import rotated_traces
 from tracekit.trace.stores.store import open_store
 
-_ABORTED = 130
 _LOG_TAIL = 200
 _DEAD_STREAM = 1
 #: Streaming lists are on by default in the API server from here on.
@@ -372,7 +372,7 @@ def _ending(recorder: Recorder) -> Callable[[], None]:
         if asked_before:
             sys.stderr.write("tracekit: aborted; all that was flushed is in the trace\n")
             sys.stderr.flush()
-            os._exit(_ABORTED)
+            os._exit(INTERRUPTED)
         asked_before = True
         recorder.stop()
 
