@@ -139,29 +139,29 @@ def _of_texts(facts: Facts) -> Iterator[Case]:
             nodes.update({signs.node} if signs is not None else ())
             yield from (with_node(c, signs, advise=False) for c in found or _warnings(facts, one))
     yield from of_nodes(facts, nodes, "was shown")
+    yield _of_the_record(facts, len(objects))
+
+
+def _of_the_record(facts: Facts, objects: int) -> Case:
+    """What was read, and what is unknown therefore."""
     looks = sum(isinstance(seen.shown, Shown) for seen in facts.shown)
-    if all(isinstance(s.shown, ShownEvent) and s.shown.how == "log" for s in facts.shown):
-        yield Case(
-            TEXT,
-            Target("Trace", "", "the record"),
-            "is the log of a controller manager alone: nothing is judged",
-            facts.first_ns,
-            facts.end_ns,
-            f"Events of {counted(len(objects), 'object')}; how these stood is unknown",
-            todo=f"{BESIDE} Beside a record such a log tells more: tracekit import RECORD --with "
-            "LOG -o TRACE.",
-        )
-        return
-    yield Case(
-        TEXT,
-        Target("Trace", "", "the record"),
-        "is text that kubectl prints for people: nothing is judged",
-        facts.first_ns,
-        facts.end_ns,
-        f"{counted(len(objects), 'object')}, shown {counted(looks, 'time')} in all; revisions, "
-        "times but as ages, and what was not printed are unknown",
-        evidence={"objects": len(objects), "looks": looks},
+    claim = "is text that kubectl prints for people: nothing is judged"
+    detail = (
+        f"{counted(objects, 'object')}, shown {counted(looks, 'time')} in all; revisions, times "
+        "but as ages, and what was not printed are unknown"
     )
+    evidence, todo = {"objects": objects, "looks": looks}, None
+    if all(isinstance(s.shown, ShownEvent) and s.shown.how == "log" for s in facts.shown):
+        claim = "is the log of a controller manager alone: nothing is judged"
+        detail, evidence = f"Events of {counted(objects, 'object')}; how these stood is unknown", {}
+        todo = (
+            f"{BESIDE} Beside a record such a log tells more: tracekit import RECORD --with LOG "
+            "-o TRACE."
+        )
+    return Case(
+        TEXT, Target("Trace", "", "the record"), claim, facts.first_ns, facts.end_ns, detail,
+        evidence=evidence, todo=todo,
+    )  # fmt: skip
 
 
 def _with_pods(failed: Case, objects: Sequence[_Object], said: set[Target]) -> Case:

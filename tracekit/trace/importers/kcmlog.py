@@ -103,6 +103,8 @@ _FIRST_LINES = 20
 #: The year 2286, in ms.
 _MS_MAX = 1e13
 _REFUSED = {"FailedCreate": "create", "FailedDelete": "delete"}
+#: A line without a year is of the one in which it lies nearest: of the twelve months before a look,
+#: if that is reckoned from their middle.
 _HALF_A_YEAR_NS = 182 * 86400 * NS_PER_S
 _STATELESS = "the log of a controller manager has no states"
 
