@@ -32,6 +32,12 @@ def at(clock: str) -> str:
     return f"2026-05-04T{clock}:00Z"
 
 
+def said_at_ten(run: Any, file: Path, text: str) -> str:
+    """What `diagnose` says, on one line, of a text that was looked at at 10:00."""
+    file.write_text(text)
+    return " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
+
+
 def job(spec: Object | None = None, status: Object | None = None, **meta: Any) -> Object:
     template = {"metadata": {"labels": {UID: "j-1"}}, "spec": {
         "restartPolicy": "Never", "containers": [{"name": "main", "image": "i:1"}]}}  # fmt: skip

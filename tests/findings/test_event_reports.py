@@ -24,6 +24,7 @@ from tests.findings.situations import (
     failed,
     job,
     pod,
+    said_at_ten,
     unschedulable,
     waiting,
 )
@@ -357,9 +358,11 @@ EVENTS: dict[str, tuple[tuple[Object, ...], tuple[str, ...], tuple[str, ...]]] =
 @pytest.mark.parametrize("situation", EVENTS)
 def test_what_events_alone_say_first(situation: str, run, tmp_path: Path) -> None:  # noqa: F811
     items, says, not_said = EVENTS[situation]
-    file = tmp_path / "events.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
+    out = said_at_ten(
+        run,
+        tmp_path / "events.json",
+        json.dumps({"apiVersion": "v1", "kind": "List", "items": items}),
+    )
     assert [text for text in says if text not in out] == [], out
     assert [text for text in not_said if text in out] == [], out
 
@@ -377,9 +380,11 @@ def test_advice_that_its_cause_has_given_is_not_repeated(run, tmp_path: Path) ->
         items.append(
             pod("Failed" if code else "Succeeded", container("main", ended(code)), meta=meta)
         )
-    file = tmp_path / "list.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
+    out = said_at_ten(
+        run,
+        tmp_path / "list.json",
+        json.dumps({"apiVersion": "v1", "kind": "List", "items": items}),
+    )
     assert out.count("look at its input") == 1
     assert "TK410" in out
     assert "do: see TK422." in out
@@ -403,9 +408,7 @@ app        2m         Normal   Scheduled             pod/other-abc   Successfull
 
 
 def test_a_table_of_events_says_why_a_job_failed(run, tmp_path: Path) -> None:  # noqa: F811
-    file = tmp_path / "events.txt"
-    file.write_text(TABLE)
-    out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
+    out = said_at_ten(run, tmp_path / "events.txt", TABLE)
     assert "TK443 Job app/load: was shown as failed (BackoffLimitExceeded)" in out
     assert "Event BackOff of pod load-x2x4z: Back-off restarting failed container, at about" in out
     assert "kubectl logs -n app load-x2x4z --previous" in out
@@ -436,9 +439,7 @@ Containers:
 
 
 def test_an_evicted_pod_is_no_error_of_its_container(run, tmp_path: Path) -> None:  # noqa: F811
-    file = tmp_path / "pod.txt"
-    file.write_text(DESCRIBED)
-    out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
+    out = said_at_ten(run, tmp_path / "pod.txt", DESCRIBED)
     assert "TK444 Pod spark/drv-1: was shown as Evicted" in out
     assert "resources.requests" in out
     assert "kubectl logs" not in out
@@ -456,9 +457,11 @@ def test_who_scaled_a_node_down_is_told_of_a_pod_of_a_workflow(run, tmp_path: Pa
     ]  # fmt: skip
     for number, (_, state) in enumerate(found):
         state["metadata"]["resourceVersion"] = str(200 + number)
-    file = tmp_path / "watch.json"
-    file.write_text("".join(json.dumps({"type": kind, "object": o}) + "\n" for kind, o in found))
-    out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
+    out = said_at_ten(
+        run,
+        tmp_path / "watch.json",
+        "".join(json.dumps({"type": kind, "object": o}) + "\n" for kind, o in found),
+    )
     assert "WARNING TK451 Pod app/work-a: was deleted while it ran: a disruption (ScaleDown)" in out
 
 
@@ -479,18 +482,18 @@ def test_who_took_a_pod_without_a_job_is_told(
     mine = disrupted("EvictionByEvictionAPI")
     mine["metadata"].update(ownerReferences=[], finalizers=[], labels={}, annotations=annotations)
     said = of("Pod", "work-a", "Evicted", "Evicted pod: Expired", "09:05", type="Normal")
-    file = tmp_path / "pods.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [mine, said]}))
-    out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
+    out = said_at_ten(
+        run,
+        tmp_path / "pods.json",
+        json.dumps({"apiVersion": "v1", "kind": "List", "items": [mine, said]}),
+    )
     assert "Karpenter took work-a off its node (Event Evicted, 2026-05-04 09:05:00Z: " in out
     assert advice in out
 
 
 def test_who_ended_a_described_pod_its_events_tell(run, tmp_path: Path) -> None:  # noqa: F811
     """karpenter#701."""
-    file = tmp_path / "pod.txt"
-    file.write_text(GOING)
-    out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
+    out = said_at_ten(run, tmp_path / "pod.txt", GOING)
     assert "Karpenter ended train-7mx4k (Event Evicted: Evicted pod: Underutilized)" in out
     assert 'do: Set karpenter.sh/do-not-disrupt: "true"' in out
 
@@ -527,9 +530,11 @@ def test_a_policy_of_its_own_is_not_advised_to_a_job(run, tmp_path: Path) -> Non
             type="Normal",
         ),
     ]
-    file = tmp_path / "list.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
+    out = said_at_ten(
+        run,
+        tmp_path / "list.json",
+        json.dumps({"apiVersion": "v1", "kind": "List", "items": items}),
+    )
     assert "TK450 Job app/work: went on after the kube-scheduler ended pods of it" in out
     assert "its podFailurePolicy decides whether that counts" in out
     assert "Let a podFailurePolicy ignore" not in out
@@ -578,8 +583,10 @@ def test_rows_of_events_without_their_head_are_read(run, tmp_path: Path) -> None
         'Error creating: pods "x" is forbidden: violates PodSecurity "restricted:latest": '
         "runAsNonRoot != true"
     )
-    file = tmp_path / "events.txt"
-    file.write_text(f"ops   4s          Warning   FailedCreate     job/prune-1     {denied}\n")
-    out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
+    out = said_at_ten(
+        run,
+        tmp_path / "events.txt",
+        f"ops   4s          Warning   FailedCreate     job/prune-1     {denied}\n",
+    )
     assert "WARNING TK445 Job ops/prune-1: was shown with the warning FailedCreate" in out
     assert "pod-security.kubernetes.io/enforce" in out

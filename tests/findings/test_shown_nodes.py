@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.findings.situations import at
+from tests.findings.situations import said_at_ten
 from tests.unit.cli.test_sql import run  # noqa: F401 - a fixture
 
 GONE = "Kubelet stopped posting node status."
@@ -79,9 +79,7 @@ def test_conditions_of_a_described_node_are_told(
     text: str, says: tuple[str, ...], not_said: tuple[str, ...],
     run, tmp_path: Path,  # noqa: F811
 ) -> None:  # fmt: skip
-    file = tmp_path / "described.txt"
-    file.write_text(text)
-    out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
+    out = said_at_ten(run, tmp_path / "described.txt", text)
     assert [part for part in says if part not in out] == [], out
     assert [part for part in not_said if part in out] == [], out
 
@@ -104,9 +102,7 @@ Events:
 
 
 def test_a_description_of_a_node_tells_of_its_events(run, tmp_path: Path) -> None:  # noqa: F811
-    file = tmp_path / "node.txt"
-    file.write_text(DESCRIBED)
-    out = " ".join(run("diagnose", str(file), "--at", at("10:00"))[1].split())
+    out = said_at_ten(run, tmp_path / "node.txt", DESCRIBED)
     assert "INFO TK445 Node n9: was shown with SystemOOM" in out
     assert "SystemOOM at 2026-05-04 09:48:00Z" in out
     assert "NodeNotReady at 2026-05-04 09:49:00Z" in out

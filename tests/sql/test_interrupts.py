@@ -17,6 +17,8 @@ from tracekit.cli.sql_prompt import Prompt, _answer_all
 from tracekit.sql.session import Session
 from tracekit.trace.writing.writer import TraceWriter
 
+pytestmark = pytest.mark.usefixtures("usual_signals")
+
 LONG = "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range + b.range = -1"
 
 
@@ -31,15 +33,12 @@ def session(tmp_path: Path) -> Iterator[Session]:
 
 @contextmanager
 def ctrl_c_soon() -> Iterator[None]:
-    # A shell has what it runs behind itself ignore Ctrl-C: the query would never end.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     try:
         yield
     finally:
         timer.join()
-        signal.signal(signal.SIGINT, before)
 
 
 def test_a_query_of_the_api(session: Session) -> None:

@@ -14,6 +14,8 @@ from fsspec.implementations.local import LocalFileSystem
 
 from tracekit.base.stopping import Interrupts, StopRequest, interrupted_at_once
 
+pytestmark = pytest.mark.usefixtures("usual_signals")
+
 #: Thousands of waits, each ended by a signal that comes at any of its bytecodes.
 _INTERRUPTED = """
 import signal, threading
@@ -79,13 +81,6 @@ def test_an_error_that_quotes_it_is_none() -> None:
         connection.execute("SELECT error('Traceback (most recent call last): KeyboardInterrupt:')")
 
 
-@pytest.fixture(autouse=True)
-def _as_in_the_foreground():
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 def press() -> None:
     os.kill(os.getpid(), signal.SIGINT)
 
@@ -142,7 +137,6 @@ def test_who_ignores_it_goes_on_doing_so() -> None:
     assert not ctrl_c.asked.is_set()
 
 
-@pytest.mark.usefixtures("usual_signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_who_ends_a_service_is_heard_as_ctrl_c_is(number: signal.Signals) -> None:
     asked, before = Interrupts(), signal.getsignal(number)
