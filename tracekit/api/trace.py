@@ -24,7 +24,7 @@ from tracekit.report.narrative_events import narrative_of_events
 from tracekit.report.narrative_logs import add_container_logs
 from tracekit.report.narrative_manager import LoggedSync, add_logged_syncs
 from tracekit.report.narrative_others import add_judgements, add_restarts, narrative_of_cronjob
-from tracekit.trace.format.model import TraceHeader
+from tracekit.trace.format.model import STATELESS, TraceHeader
 from tracekit.trace.reading.objects import events_of_pod
 from tracekit.trace.stores.place import local_trace
 from tracekit.versions.cronjob import CronJobEra
@@ -299,6 +299,14 @@ class Trace:
         """
         rules = self._asked(version, feature_gates, process_zone)
         rules = replace(rules, search_all=search_all)
+        until = to if at is None else at
+        if (why := self.header.scope.get(STATELESS)) is not None:
+            from tracekit.api.shown import account_of_shown  # noqa: PLC0415 - with DuckDB
+
+            return account_of_shown(
+                self._session(rules), key, namespace, self._name, why,
+                since=since, from_=from_, to=until,
+            )  # fmt: skip
         try:
             judge = self._judge(rules)
         except UsageError:
@@ -306,7 +314,6 @@ class Trace:
                 raise
             rules = replace(rules, kubernetes_version=str(NEWEST))  # they judge nothing there
             judge = self._judge(rules)
-        until = to if at is None else at
         end_ns = judge.run_context.recorded_end_ns
         times = time_range(end_ns, since=since, from_=from_, to=until)
         if times.until_ns is not None and times.until_ns >= end_ns:

@@ -58,6 +58,7 @@ def explain(
     """Tell what happened to one Job or CronJob, step by step.
 
     TRACE may be a file that `tracekit import` reads, or - for standard input, as `diagnose` has it.
+    Of what was printed for people it tells each look and Event, of the Job, its pods or its runs.
     The name alone will do where it is unique, and a pod's name stands for its Job, or for itself
     where the trace has Events of it alone; `job/NAME -n NS` works as well.
 

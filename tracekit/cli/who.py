@@ -26,6 +26,7 @@ from tracekit.report.documents import write_document
 from tracekit.report.edits import actor_rows, edit_document, write_actors, write_edits
 from tracekit.report.table import counted
 from tracekit.sql.edits import Edit, edits_of, matching, named_object
+from tracekit.trace.format.model import STATELESS
 
 
 @click.command()
@@ -65,6 +66,8 @@ def who(
     values that these fields have now.
     """
     session, printed = session_of_one(trace)
+    if (why := session.sources[0].header.scope.get(STATELESS)) is not None:
+        tell(f"nobody's writes are known: {why}; `tracekit timeline` tells what was shown")
     if namespace is not None:
         session.objects.check_namespace(namespace)
     within = range_within(lambda: session.end_ns, **times)

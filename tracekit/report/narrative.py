@@ -118,8 +118,8 @@ class Narrative:
 
     @property
     def key(self) -> str:
-        """`namespace/name`."""
-        return f"{self.namespace}/{self.name}"
+        """`namespace/name`; the name alone where no namespace is known."""
+        return "/".join(part for part in (self.namespace, self.name) if part)
 
     def within(self, times: TimeRange) -> Narrative:
         """The steps of a time; how it all ended is told only where that is a part of it."""

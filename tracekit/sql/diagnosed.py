@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
 import orjson
 import pyarrow as pa
 
@@ -24,7 +23,6 @@ from tracekit.answers.trace_model import (
     STREAMS,
     Facts,
     Keyed,
-    Seen,
 )
 from tracekit.base.collecting import collecting_rarely
 from tracekit.base.coverage import Coverage
@@ -32,7 +30,6 @@ from tracekit.base.cron import Generation
 from tracekit.base.errors import TracekitError
 from tracekit.base.kube.actors import name_of
 from tracekit.base.kube.events import MAKERS
-from tracekit.base.kube.printed.model import Shown, ShownEvent
 from tracekit.base.kube.stored import object_of
 from tracekit.check.verdict import Judgement
 from tracekit.judge.verdict_table import ORDER
@@ -40,6 +37,7 @@ from tracekit.sql.computed import coverage_of_source, era_of
 from tracekit.sql.kept_judgements import VERDICT_COLUMNS, KeptJudgements
 from tracekit.sql.node_events import node_events
 from tracekit.sql.preemptors import preemptors
+from tracekit.sql.shown_texts import shown_in
 from tracekit.sql.suspensions import suspensions
 from tracekit.trace.format.model import STATE_TYPES
 from tracekit.trace.reading.lazy_rows import lazy_rows
@@ -91,7 +89,7 @@ def surroundings(
     there = _RowsThere(session)
     first_ns, last_ns = there.span()
     calls = there.has(type="CALL")
-    shown = list(_shown(session)) if calls else []
+    shown = list(shown_in(session)) if calls else []
     seen = _coverage(session) if coverage is None else coverage
     # A log of requests goes on after the last write, with refused ones.
     seen_ns = seen.end_ns if seen.timed else 0
@@ -223,10 +221,6 @@ WHERE s.stream = $stream AND s.type <> 'DELETED' ORDER BY s._order
 """
 _WORKLOADS = _AT_THE_END.format(columns="s.owner_uid, s.raw")
 _QUOTAS = _AT_THE_END.format(columns="s.namespace, s.name, s.spec, s.status")
-_SHOWN = """
-SELECT recv_ns, verb, raw FROM internal._rows
-WHERE type = 'CALL' AND derived_from = 'kubectl-text' ORDER BY seq
-"""
 # `kubectl create job --from` names the CronJob as an owner, and not as the controller.
 _STARTED_FROM = """
 SELECT DISTINCT uid, [o.name FOR o IN owners IF o.kind = 'CronJob'][1] AS cronjob
@@ -254,16 +248,6 @@ def _deleters(session: Session) -> dict[str, str]:
 def _terminating(session: Session) -> dict[str, int]:
     """By namespace: when its deletion was asked for."""
     return {row["name"]: row["at_ns"] for row in session.rows(_TERMINATING)}
-
-
-def _shown(session: Session) -> Iterator[Seen]:
-    """What text for people shows; a row that says something else is passed over."""
-    for row in session.rows(_SHOWN):
-        kind: type[Shown | ShownEvent] = ShownEvent if row["verb"] == "event" else Shown
-        try:
-            yield Seen(row["recv_ns"] or 0, msgspec.json.decode(row["raw"] or b"", type=kind))
-        except msgspec.DecodeError:
-            continue
 
 
 def _admissions(session: Session) -> dict[str, Admission]:

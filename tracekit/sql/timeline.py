@@ -8,11 +8,13 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tracekit.answers.shown_steps import steps_of
 from tracekit.base.kube.field_changes import FieldChange, shown
 from tracekit.base.time_input import ALWAYS, TimeRange
 from tracekit.check.diff.cron_ticks import NEVER_DUE
 from tracekit.sql.edits import Edit, edits_of
 from tracekit.sql.session import Session
+from tracekit.sql.shown_texts import shown_in
 
 #: Streams whose edits are told by their fields.
 _EDITED: Final = ("cronjobs", "namespaces", "nodes", "resourcequotas")
@@ -140,7 +142,18 @@ def _all(
     ):
         for row in _rows(session, query, at, where):
             yield reported(row)
+    yield from _shown(session, times, space)
     yield from _around(session, times)
+
+
+def _shown(session: Session, times: TimeRange, space: str | None) -> Iterator[Happening]:
+    """What kubectl printed for people, where that was imported."""
+    for step in steps_of(list(shown_in(session))):
+        if times.holds(step.at_ns) and space in (None, step.namespace):
+            yield Happening(
+                step.at_ns, step.kind, step.namespace, step.name, step.what, step.who,
+                step.is_trouble, step.job, step.cronjob,
+            )  # fmt: skip
 
 
 def _rows(

@@ -459,13 +459,13 @@ def test_a_pod_that_no_node_takes_is_unschedulable(
 
 
 @pytest.mark.parametrize(
-    "verb", [["replay", "--diff"], ["replay", "--kubernetes-version", "v1.36.3"], ["explain"]]
+    "verb", [["replay", "--diff"], ["replay", "--kubernetes-version", "v1.36.3"]]
 )
 def test_nothing_of_it_is_judged(
     verb: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _, trace = imported(DESCRIBED, tmp_path)
-    words = [verb[0], str(trace), *verb[1:], *(["ops/migrate"] if verb == ["explain"] else [])]
+    words = [verb[0], str(trace), *verb[1:]]
     code, _, err = said(words, capsys)
     assert code == 2
     assert "nothing of the trace can be judged" in err
