@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.findings.situations import at
+from tests.findings.situations import at, job
 from tests.unit.cli.test_sql import run  # noqa: F401 - a fixture
 
 DESCRIBED = """Name:             load-x2x4z
@@ -131,3 +132,11 @@ def test_who_says_why_it_names_nobody(run, tmp_path: Path) -> None:  # noqa: F81
     code, _, err = printed(run, tmp_path, DESCRIBED, "who")
     assert code == 0
     assert "nobody's writes are known: text that kubectl prints for people has no states" in err
+
+
+def test_a_text_that_is_not_read_beside_states_is_named(run, tmp_path: Path) -> None:  # noqa: F811
+    states, text = tmp_path / "list.json", tmp_path / "events.txt"
+    states.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [job()]}))
+    text.write_text(EVENTS)
+    _, _, err = run("diagnose", str(states), str(text), "--at", at("10:00"))
+    assert f"nothing with states is beside, left out, for example {text}" in err

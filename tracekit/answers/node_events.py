@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -117,5 +118,25 @@ def by_condition(
     return NodeEvent(bad, message, since_ns, last_ns, condition=f"{kind} {status}")
 
 
+#: The taint of a node that was cordoned. Upstream: k8s.io/api/core/v1 well_known_taints.go.
+CORDONED: Final = "node.kubernetes.io/unschedulable"
+
+
+def cordoned(since_ns: int, at_ns: int) -> NodeEvent:
+    """That a node which was seen at a time takes no new pods (spec.unschedulable)."""
+    return NodeEvent(
+        "NodeNotSchedulable", "", since_ns, max(since_ns, at_ns), condition="spec.unschedulable"
+    )
+
+
+def lost_since(events: Sequence[NodeEvent]) -> NodeEvent | None:
+    """By what it is known that a node does not answer, where that is not over."""
+    lost = [event for event in events if event.reason == _LOST]
+    back_ns = max((event.last_ns for event in events if event.reason == _BACK), default=0)
+    last = max(lost, key=lambda event: event.last_ns, default=None)
+    return last if last is not None and last.last_ns > back_ns else None
+
+
+_LOST, _BACK = CONDITIONS["Ready"][1:]
 #: All that is asked for.
 REASONS: Final = (*TROUBLES, *sorted({t.over for t in TROUBLES.values() if t.over}))

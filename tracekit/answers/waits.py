@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from tracekit.answers.endings import native_sidecars
 from tracekit.answers.evidence import Evidence
+from tracekit.answers.node_events import lost_since
 from tracekit.answers.trace_model import Facts, Job, Pod, State
 from tracekit.base.kube.job_defaults import TERMINATION_GRACE_S
 from tracekit.base.kube.timestamps import NS_PER_S
@@ -143,15 +144,26 @@ def _node_lost(facts: Facts, pod: Pod) -> PodWait | None:
         return PodWait(
             pod, Wait.NODE_LOST, "", "NodeLost", message, pod.last.at_ns, Evidence.STATUS
         )
-    events = [e for e in facts.events_of_pod(pod) if e.row["reason"] == "NodeNotReady"]
-    if not events or pod.last.row["pod_ready"] is True:
+    if pod.last.row["pod_ready"] is True:
         return None
+    events = [e for e in facts.events_of_pod(pod) if e.row["reason"] == "NodeNotReady"]
+    if not events:
+        return _on_a_lost_node(facts, pod)
     first_ns = events[0].first_ns
     if facts.as_of(pod.namespace, "pods") - first_ns < OVERDUE_NS:
         return None
     since_ns = int(events[-1].row["last_ns"] or first_ns)
     message = str(events[-1].row["message"] or "")
     return PodWait(pod, Wait.NODE_LOST, "", "NodeNotReady", message, since_ns, Evidence.EVENT)
+
+
+def _on_a_lost_node(facts: Facts, pod: Pod) -> PodWait | None:
+    """The same, where what is said of the node itself tells it."""
+    lost = lost_since(facts.node_events.get(pod.last.row["node_name"] or "", ()))
+    if lost is None or facts.as_of(pod.namespace, "pods") - lost.first_ns < OVERDUE_NS:
+        return None
+    by = Evidence.STATUS if lost.condition else Evidence.EVENT
+    return PodWait(pod, Wait.NODE_LOST, "", lost.reason, lost.message, lost.first_ns, by)
 
 
 def _grace_s(pod: Pod) -> int:

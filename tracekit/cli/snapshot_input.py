@@ -53,6 +53,9 @@ def as_trace(word: str, *, at: str | None = None, version: str | None = None) ->
     return _imported([word], name or "look", at, version)
 
 
+#: In what an import remarks about a file that it was given and did not read.
+_LEFT_OUT = " left out, for example "
+
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 #: Where the context keeps what --at says.
 _AT = "tracekit.at"
@@ -123,6 +126,7 @@ def _imported(words: Sequence[str], name: str, at: str | None, version: str | No
     header = TraceHeader(kubernetes_version=version)
     results = import_files(ImportRequest(words, target, header, looked_at_ns=at_ns))
     printed = tell_all((problem for result in results for problem in result.problems), set())
+    tell_all((said for result in results for said in result.remarks if _LEFT_OUT in said), printed)
     if any(result.times for result in results):
         newest_ns = max((result.newest_ns or 0 for result in results), default=0)
         tell_all([_as_of(target, at_ns, why, newest_ns)], printed)

@@ -91,6 +91,7 @@ def surroundings(
     calls = there.has(type="CALL")
     shown = list(shown_in(session)) if calls else []
     seen = _coverage(session) if coverage is None else coverage
+    are_nodes_there = there.has(stream="events") or there.has(stream="nodes")
     # A log of requests goes on after the last write, with refused ones.
     seen_ns = seen.end_ns if seen.timed else 0
     return {
@@ -104,7 +105,7 @@ def surroundings(
         "shown": shown,
         "suspended_by": suspensions(session),
         "preemptors": preemptors(session) if there.has(stream="events") else {},
-        "node_events": node_events(session, shown) if there.has(stream="events") else {},
+        "node_events": node_events(session, shown) if are_nodes_there else {},
         "started_from": _started_from(session) if there.has(stream="jobs") else {},
         "admissions": _admissions(session) if there.has(stream="workloads") else {},
         "quotas": _quotas(session) if there.has(stream="resourcequotas") else {},

@@ -1,12 +1,15 @@
-"""What Events tell of nodes, which have no namespace: asked of all of a trace at once."""
+"""What Events, and nodes that were listed, tell of nodes: asked of all of a trace at once."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from tracekit.answers.node_events import REASONS, NodeEvent, by_condition
+import orjson
+
+from tracekit.answers.node_events import CORDONED, REASONS, NodeEvent, by_condition, cordoned
 from tracekit.answers.trace_model import Seen
+from tracekit.base.kube.decode import as_items, as_map, as_text, as_time
 from tracekit.base.kube.printed.ages import age_of
 from tracekit.base.kube.printed.model import Shown, ShownEvent
 from tracekit.base.kube.timestamps import NS_PER_S, parse_rfc3339
@@ -28,8 +31,14 @@ WHERE node IS NOT NULL AND first_ns IS NOT NULL ORDER BY node, first_ns, reason,
 """
 
 
+_LISTED: Final = """
+SELECT name, max(recv_ns) AS at_ns, arg_max(raw, _order) AS raw FROM internal._states
+WHERE stream = 'nodes' AND type <> 'DELETED' AND name IS NOT NULL GROUP BY name
+"""
+
+
 def node_events(session: Session, shown: Sequence[Seen]) -> dict[str, list[NodeEvent]]:
-    """By node: what Events tell of trouble with it, and that this was over, by time.
+    """By node: what Events and its own conditions tell of trouble, and that it was over.
 
     `shown`: what was printed for people, which may have some.
     """
@@ -39,6 +48,9 @@ def node_events(session: Session, shown: Sequence[Seen]) -> dict[str, list[NodeE
             _add_shown(found, seen.shown, seen.at_ns)
         elif isinstance(seen.shown, Shown) and seen.shown.kind == "Node":
             _add_conditions(found, seen.shown, seen.at_ns)
+    for row in session.rows(_LISTED):
+        events = of_listed(row["raw"], row["at_ns"] or 0)
+        found.setdefault(row["name"], []).extend(events)
     for row in session.rows(_OF_NODES, reasons=[*REASONS]):
         event = NodeEvent(
             row["reason"], row["message"] or "", row["first_ns"],
@@ -46,6 +58,27 @@ def node_events(session: Session, shown: Sequence[Seen]) -> dict[str, list[NodeE
         )  # fmt: skip
         found.setdefault(row["node"], []).append(event)
     return found
+
+
+def of_listed(raw: str | bytes | None, at_ns: int) -> Iterator[NodeEvent]:
+    """What a node that was listed says of itself: its conditions, and that no pod may come."""
+    try:
+        node = as_map(orjson.loads(raw or "{}"))
+    except ValueError:
+        return
+    spec, status = as_map(node.get("spec")), as_map(node.get("status"))
+    for one in as_items(status.get("conditions")):
+        since_ns = as_time(one.get("lastTransitionTime")) or at_ns
+        event = by_condition(
+            as_text(one.get("type")), as_text(one.get("status")), as_text(one.get("message")),
+            since_ns, at_ns,
+        )  # fmt: skip
+        if event is not None:
+            yield event
+    if spec.get("unschedulable") is True:
+        taints = as_items(spec.get("taints"))
+        times = (as_time(t.get("timeAdded")) for t in taints if t.get("key") == CORDONED)
+        yield cordoned(next(times, None) or at_ns, at_ns)
 
 
 def _add_conditions(found: dict[str, list[NodeEvent]], node: Shown, at_ns: int) -> None:

@@ -160,7 +160,8 @@ class Surroundings(Struct, frozen=True):
 def _surroundings(reader: TraceReader, gaps: Sequence[Gap], end_ns: int) -> Surroundings:
     leases = reader.table(NAMES, streams=["leases"], namespace=CONTROLLER_MANAGER_LEASE_NAMESPACE)
     others = reader.table(NAMES, streams=["namespaces"])
-    rows = pa.concat_tables([leases, others, *_words_about_nodes(reader)])
+    nodes = reader.table(NAMES, streams=["nodes"])
+    rows = pa.concat_tables([leases, others, nodes, *_words_about_nodes(reader)])
     with closing(Session([], held={"": rows.unify_dictionaries()})) as session:
         facts = facts_from(
             session, (), gaps=gaps, release=Release(), coverage=Coverage(), end_ns=end_ns

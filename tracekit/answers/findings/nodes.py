@@ -178,7 +178,9 @@ def _signs(node: str, events: Sequence[NodeEvent]) -> NodeSigns | None:
 def _said(event: NodeEvent) -> str:
     if event.condition:
         why = f" ({shortened(event.message)})" if event.message else ""
-        return f"condition {event.condition} since {clock(event.first_ns)}{why}"
+        when = "since" if event.first_ns < event.last_ns else "as of"
+        what = "condition " if " " in event.condition else ""
+        return f"{what}{event.condition} {when} {clock(event.first_ns)}{why}"
     when = f"at {clock(event.last_ns)}"
     if event.times > 1 and event.first_ns < event.last_ns:
         when = f"{event.times} times from {clock(event.first_ns)} to {clock(event.last_ns)}"

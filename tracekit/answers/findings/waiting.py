@@ -133,8 +133,9 @@ IDLE = Rule(
 )  # fmt: skip
 NODE_LOST = Rule(
     "TK441", "a pod on a node that does not answer", Severity.WARNING,
-    "A pod of an unfinished Job is not ready, not being deleted, and an Event NodeNotReady tells "
-    "of it 30 s or more before the end of the record; or its phase is Unknown.",
+    "A pod of an unfinished Job is not ready, not being deleted, and an Event NodeNotReady "
+    "tells of it, or the node's own condition where Nodes were listed, 30 s or more before the end "
+    "of the record; or its phase is Unknown.",
     "A node that was back a moment later.",
     "Look at the node (kubectl describe node); its pods are deleted when their toleration of "
     "not-ready and unreachable is over (300 s by default), and the Job makes others then.",

@@ -68,6 +68,9 @@ STREAM_KINDS: Mapping[str, str] = {
     "namespaces": "Namespace",
     "resourcequotas": "ResourceQuota",
 }
+#: Kinds by stream that lists may have beside them, of which the trace has no columns but those of
+#: every object.
+WITHOUT_COLUMNS: Mapping[str, str] = {"workloads": "Workload", "nodes": "Node"}
 
 
 class Gap(Struct, frozen=True):

@@ -15,7 +15,7 @@ import orjson
 
 from tracekit.base.json_text import json_text
 from tracekit.base.kube.timestamps import parse_rfc3339
-from tracekit.trace.format.model import RECEIVED_BEFORE_NS, STREAM_KINDS
+from tracekit.trace.format.model import RECEIVED_BEFORE_NS, STREAM_KINDS, WITHOUT_COLUMNS
 
 Raw = dict[str, Any]
 
@@ -33,17 +33,25 @@ _INSIGHTS = re.compile(
     r"(?:^|/)(?:config/([a-z]+)/[^/]+/[^/]+|namespaces/[^/]+/(pods)/([^/]+)/\3)\.json$"
 )
 _WORDS = re.compile(r"[^a-z0-9]+")
-#: Of these the trace has no columns but those of every object.
-_STREAM_OF = {kind: stream for stream, kind in STREAM_KINDS.items()} | {"Workload": "workloads"}
-#: What is kept of a Workload: the pods that it repeats have words in them that tell nothing here.
-_WORKLOAD: Mapping[str, frozenset[str]] = {
-    "metadata": frozenset(
-        {"name", "namespace", "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp",
-         "generation", "labels", "ownerReferences", "finalizers"}
-    ),
-    "spec": frozenset({"active", "queueName", "priority"}),
-    "status": frozenset({"conditions", "admissionChecks", "requeueState"}),
-}  # fmt: skip
+_STREAM_OF = {kind: stream for stream, kind in {**STREAM_KINDS, **WITHOUT_COLUMNS}.items()}
+_METADATA = frozenset(
+    {"name", "namespace", "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp",
+     "generation", "labels", "ownerReferences", "finalizers"}
+)  # fmt: skip
+#: What is kept of these: the pods that a Workload repeats, and the images and addresses of a node,
+#: have words in them that tell nothing here.
+_PARTS: Mapping[str, Mapping[str, frozenset[str]]] = {
+    "workloads": {
+        "metadata": _METADATA,
+        "spec": frozenset({"active", "queueName", "priority"}),
+        "status": frozenset({"conditions", "admissionChecks", "requeueState"}),
+    },
+    "nodes": {
+        "metadata": _METADATA,
+        "spec": frozenset({"unschedulable", "taints"}),
+        "status": frozenset({"conditions"}),
+    },
+}
 
 
 def is_object(value: Any) -> bool:
@@ -72,18 +80,17 @@ def stream_of(obj: Mapping[str, Any]) -> str | None:
 
 
 def kept_of(stream: str, obj: Raw) -> Raw:
-    """What of an object of a stream is kept: all of it, but of a Workload."""
-    if stream != "workloads":
+    """What of an object of a stream is kept: all of it, but of a Workload or a Node."""
+    kept = _PARTS.get(stream)
+    if kept is None:
         return obj
     parts = {
         part: {name: one for name, one in obj[part].items() if name in names}
-        for part, names in _WORKLOAD.items()
+        for part, names in kept.items()
         if isinstance(obj.get(part), dict)
     }
-    return {name: parts.get(name, one) for name, one in obj.items() if name in _OF_WORKLOAD}
-
-
-_OF_WORKLOAD = frozenset({"apiVersion", "kind", *_WORKLOAD})
+    wanted = ("apiVersion", "kind", *kept)
+    return {name: parts.get(name, one) for name, one in obj.items() if name in wanted}
 
 
 def stream_named(name: str) -> str | None:

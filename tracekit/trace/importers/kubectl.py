@@ -19,7 +19,7 @@ import orjson
 
 from tracekit.base.json_text import json_text
 from tracekit.base.kube.timestamps import NS_PER_S, parse_rfc3339
-from tracekit.trace.format.model import STREAM_KINDS
+from tracekit.trace.format.model import STREAM_KINDS, WITHOUT_COLUMNS
 from tracekit.trace.importers import otlp
 from tracekit.trace.importers.documents import documents
 from tracekit.trace.importers.frames import (
@@ -67,7 +67,7 @@ CUT_OBJECT = (
 #: Upstream: RFC 8259, section 8.2. No API server writes that; what cuts a text between two does.
 HALF = "documents with half a character in a text (\\ud800 to \\udfff alone)"
 REPEATED = "objects that are in several files, taken once"
-_KEPT_KINDS = frozenset({*STREAM_KINDS.values(), "Workload"})
+_KEPT_KINDS = frozenset({*STREAM_KINDS.values(), *WITHOUT_COLUMNS.values()})
 _WITH_STATUS = frozenset({"jobs", "cronjobs", "pods"})
 
 

@@ -38,7 +38,7 @@ _LAYOUTS = (
 )
 _SELF_LINK = re.compile(r"/namespaces/([a-z0-9-]+)/[a-z]+$")
 #: Streams of which no object has a namespace: any list of them is of all.
-CLUSTER_WIDE = frozenset({"namespaces"})
+CLUSTER_WIDE = frozenset({"namespaces", "nodes"})
 
 
 class Items(Struct):

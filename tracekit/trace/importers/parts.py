@@ -89,7 +89,7 @@ class Parts:
             why = "that a controller manager wrote, which stand beside states only,"
             self._leave(parts.pop(KCM_LOG), why)
         if len(parts) + len(self._traces) > 1 and KUBECTL_TEXT in parts:
-            why = "that kubectl prints for people, of which what is beside it says more,"
+            why = "that kubectl prints for people, read only where nothing with states is beside,"
             self._leave(parts.pop(KUBECTL_TEXT), why)
         for part, error in self._useless:
             assert part.kind is not None  # noqa: S101 - nothing is made of a trace here

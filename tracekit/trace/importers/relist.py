@@ -28,7 +28,7 @@ _WATCHED = frozenset(
     {RowType.ADDED, RowType.MODIFIED, RowType.BOOKMARK, RowType.ERROR, RowType.NOTE}
 )
 #: Of which no object has a namespace.
-_CLUSTER_WIDE = "namespaces"
+_CLUSTER_WIDE = frozenset({"namespaces", "nodes"})
 
 
 class _Live(NamedTuple):
@@ -48,7 +48,7 @@ class LiveObjects:
         self._shown: dict[str, set[str]] = {}
         self._scopes: dict[str, Scope | None] = {}
         #: Streams whose lists are all of one scope, which is known to be more than one namespace.
-        self._wide: set[str] = {_CLUSTER_WIDE}
+        self._wide: set[str] = {*_CLUSTER_WIDE}
 
     def begin_list(self, stream: str, writer: TraceWriter, scope: Scope | None = None) -> None:
         """A list of a stream that was seen before begins.

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from tracekit.base.errors import TraceFormatError
 from tracekit.trace.format.extract import number_of
-from tracekit.trace.format.model import STATE_TYPES, STREAM_KINDS, RowType
+from tracekit.trace.format.model import STATE_TYPES, STREAM_KINDS, WITHOUT_COLUMNS, RowType
 
 #: Namespaces that no one can delete: their uid is the cluster's.
 _IMMORTAL = frozenset({"kube-system", "default", "kube-public"})
@@ -138,7 +138,7 @@ class Watchdog:
         if row_type in STATE_TYPES:
             if not name:
                 self.problems["objects without a name in their metadata"] += 1
-            if stream not in STREAM_KINDS:
+            if stream not in STREAM_KINDS and stream not in WITHOUT_COLUMNS:
                 self.problems[f"objects of the unknown kind {stream}, kept without columns"] += 1
 
     def seen(self, row: Seen) -> None:

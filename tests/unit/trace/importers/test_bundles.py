@@ -206,7 +206,8 @@ def imported(source: Path, place: Path, **options: object) -> tuple[TraceReader,
 
 def names(reader: TraceReader) -> list[str]:
     rows = reader.table(("stream", "namespace", "name"), types=["LIST", "MODIFIED", "DELETED"])
-    return sorted("/".join(map(str, row.values())) for row in rows.to_pylist())
+    found = (row for row in rows.to_pylist() if row["stream"] != "nodes")
+    return sorted("/".join(map(str, row.values())) for row in found)
 
 
 WANTED = ["jobs/shop/job-0", "jobs/shop/job-1", "pods/shop/pod-0"]

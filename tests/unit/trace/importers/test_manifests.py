@@ -40,12 +40,12 @@ def written(path: Path, *documents: dict[str, Any]) -> str:
 def test_a_file_of_manifests_alone_names_what_reads_it(
     kind: str, verbs: tuple[str, ...], tmp_path: Path
 ) -> None:
-    name = written(tmp_path / "a.yaml", obj(kind, "a", creationTimestamp=None), obj("Node", "n"))
+    name = written(tmp_path / "a.yaml", obj(kind, "a", creationTimestamp=None), obj("Service", "n"))
     with pytest.raises(TraceFormatError) as refused:
         import_files(ImportRequest([name], tmp_path / "trace"))
     said = str(refused.value)
     assert "manifests only" in said
-    assert "objects: 1; 1 objects of the kind Node, left out" in said
+    assert "objects: 1; 1 objects of the kind Service, left out" in said
     assert [verb for verb in ("simulate", "cron lint") if f"`tracekit {verb} " in said] == [*verbs]
 
 

@@ -153,14 +153,14 @@ def test_other_records_are_counted(tmp_path: Path) -> None:
         batch(
             record({"type": "ADDED", "object": a_job("a", 5)}, 1), record("a line of a program", 2)
         ),
-        batch(record({"type": "ADDED", "object": {"kind": "Node", "apiVersion": "v1"}}, 3)),
+        batch(record({"type": "ADDED", "object": {"kind": "Service", "apiVersion": "v1"}}, 3)),
         batch(record({"level": "info"}, 4)),
     ]
     result, reader = imported(tmp_path, *lines)
     assert len(rows(reader)) == 1
     assert result.problems == {
         "log records that hold no object, left out": 1,
-        "objects of the kind Node, left out": 1,
+        "objects of the kind Service, left out": 1,
         "objects that name no kind, left out": 1,
     }
 
