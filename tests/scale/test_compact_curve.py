@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from unittest.mock import patch
 
-from tracekit.trace.format import patches
-from tracekit.trace.format.patches import FROM_COLUMNS, Splitter
+import pyarrow as pa
 
-NOTHING = dict.fromkeys(FROM_COLUMNS)
+from tracekit.trace.format import splitting
+from tracekit.trace.format.outlines import outline_of
+from tracekit.trace.format.patches import FROM_COLUMNS
+from tracekit.trace.format.splitting import split_texts
 
 
-def _outlines(texts: list[str]) -> tuple[int, int]:
-    """How many layouts are made of some texts, and how many values are written."""
-    whole = Splitter._layout
-    with (
-        patch.object(Splitter, "_layout", autospec=True, side_effect=whole) as layouts,
-        patch.object(patches, "_written", side_effect=patches._written) as written,
-    ):
-        splitter = Splitter()
-        assert all(splitter.split("pods", text, NOTHING) is not None for text in texts)
-    return layouts.call_count, written.call_count
+def _split(texts: list[str]) -> None:
+    nothing = [[None] * len(texts) for _ in FROM_COLUMNS]
+    patches = split_texts(["pods"] * len(texts), pa.array(texts, pa.string()), nothing)
+    assert patches.templates.null_count == 0
 
 
 def _texts(count: int) -> list[str]:
@@ -33,14 +29,15 @@ def _texts(count: int) -> list[str]:
 
 def test_texts_of_one_outline_are_outlined_once():
     for count in (100, 200, 400):
-        layouts, written = _outlines(_texts(count))
-        assert layouts == 1
-        assert written == 3 * count + 2  # the uid, n and name of each; 1 and Running once
+        outline_of.cache_clear()
+        with patch.object(splitting, "written", side_effect=splitting.written) as written:
+            _split(_texts(count))
+        assert outline_of.cache_info().misses == 1
+        assert written.call_count == 3 * count + 1  # the uid, n and name of each; Running once
 
 
 def test_an_outline_is_found_once_for_all_row_groups():
-    patches._outline.cache_clear()
+    outline_of.cache_clear()
     for _ in range(3):
-        splitter = Splitter()
-        assert all(splitter.split("pods", text, NOTHING) is not None for text in _texts(50))
-    assert patches._outline.cache_info().misses == 1
+        _split(_texts(50))
+    assert outline_of.cache_info().misses == 1

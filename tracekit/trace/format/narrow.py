@@ -13,7 +13,7 @@ slot by slot: the k-th one belongs to the k-th change, counted by slot and then 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -24,13 +24,11 @@ from msgspec import Struct
 from tracekit.trace.format.derived import derived_columns
 from tracekit.trace.format.limits import (
     GROUP_BYTES_MAX,
-    NESTING_MAX,
     TooMuchError,
     are_lifted,
     check_nesting,
-    is_nested_deeper,
 )
-from tracekit.trace.format.patches import FROM_COLUMNS, Joiner, Patch, Splitter
+from tracekit.trace.format.patches import Joiner
 from tracekit.trace.format.rows import MEMORY_SCHEMA
 from tracekit.trace.format.schema import INT, NAMES, SCHEMA, STRING
 from tracekit.trace.format.seal import DamageError
@@ -90,23 +88,24 @@ def narrow_names(table: pa.Table, *, positions: bool) -> list[str]:
 
 def narrowed(table: pa.Table, names: Sequence[str], part: int) -> Narrowed:
     """The rows of row group `part`, sorted as they are to lie, in the columns of `narrow_names`."""
-    raws = table["raw"].to_pylist()
+    # With numpy, a tenth of a second that those who read do without.
+    from tracekit.trace.format.splitting import split_texts  # noqa: PLC0415
+
     streams = table["stream"].to_pylist()
-    patches = _split(table, streams, raws)
-    texts = [raw if patch is None else None for raw, patch in zip(raws, patches, strict=True)]
-    columns = _kept_columns(table, streams, raws)
-    slots = [patch.slots if patch is not None else None for patch in patches]
+    raws = table["raw"].combine_chunks()
+    patches = split_texts(streams, raws, _fillings(table))
+    texts = pc.if_else(pc.is_valid(patches.templates), pa.scalar(None, STRING), raws)
+    columns = pa.array(_kept_columns(table, streams, raws.to_pylist()), STRING)
     arrays: dict[str, Any] = {name: table[name] for name in names if name not in BY_ARRIVAL}
     for name in BY_ARRIVAL:
         arrays[ARRIVAL + name] = _by_arrival(table[name], table["seq"])
     arrays["part"] = pa.repeat(pa.scalar(part, pa.int32()), table.num_rows)
-    arrays["template"] = _dictionary([p.template if p is not None else None for p in patches])
-    arrays["slots"] = pa.array(slots, _SLOTS)
-    arrays["values"] = _by_slot(arrays["slots"], patches)
-    arrays["columns"] = pa.array(columns, STRING)
-    arrays["raw"] = pa.array(texts, STRING)
-    kept = [row for row in zip(texts, columns, strict=True) if row != (None, None)]
-    return Narrowed(_table(arrays), len(kept))
+    arrays["template"], arrays["slots"] = patches.templates, patches.slots
+    arrays["values"] = patches.values
+    arrays["columns"] = columns
+    arrays["raw"] = texts
+    kept = pc.sum(pc.or_(pc.is_valid(texts), pc.is_valid(columns))).as_py()
+    return Narrowed(_table(arrays), kept or 0)
 
 
 def _table(arrays: Mapping[str, Any]) -> pa.Table:
@@ -114,25 +113,10 @@ def _table(arrays: Mapping[str, Any]) -> pa.Table:
     return pa.Table.from_arrays(list(arrays.values()), names=list(arrays))
 
 
-def _split(
-    table: pa.Table, streams: Sequence[str | None], raws: Sequence[str | None]
-) -> list[Patch | None]:
-    splitter = Splitter()
-    patches: list[Patch | None] = []
-    for stream, raw, columns in zip(streams, raws, _fillings(table), strict=True):
-        named = dict(zip(FROM_COLUMNS, columns, strict=True))
-        if raw is None or is_nested_deeper(raw, NESTING_MAX):  # no reader takes such a template
-            patches.append(None)
-        else:
-            patches.append(splitter.split(stream or "", raw, named))
-    return patches
-
-
-def _fillings(table: pa.Table) -> Iterator[tuple[str | None, ...]]:
-    """What each row fills the holes of its template with, in the order of `FROM_COLUMNS`."""
-    columns = [table[name].to_pylist() for name in _FILL]
+def _fillings(table: pa.Table) -> list[list[str | None]]:
+    """What rows fill the holes of their templates with, in the order of `FROM_COLUMNS`."""
     revisions = pc.cast(table["rv"], STRING).to_pylist()
-    return zip(*columns, revisions, strict=True)
+    return [*(table[name].to_pylist() for name in _FILL), revisions]
 
 
 def _kept_columns(
@@ -165,24 +149,6 @@ def _plain(column: pa.ChunkedArray) -> pa.Array:
 
 def _by_arrival(column: pa.ChunkedArray, seq: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.take(pc.sort_indices(seq))
-
-
-def _dictionary(texts: list[str | None]) -> pa.DictionaryArray:
-    codes: dict[str, int] = {}
-    indices = [None if text is None else codes.setdefault(text, len(codes)) for text in texts]
-    return pa.DictionaryArray.from_arrays(
-        pa.array(indices, pa.int32()), pa.array(list(codes), STRING)
-    )
-
-
-def _by_slot(slots: pa.ListArray, patches: Sequence[Patch | None]) -> pa.ListArray:
-    values = pa.array(
-        [value for patch in patches if patch is not None for value in patch.values], STRING
-    )
-    in_order = values.take(pc.sort_indices(slots.flatten()))
-    offsets = pc.if_else(pc.is_valid(slots), slots.offsets[:-1], pa.scalar(None, pa.int32()))
-    ends = pa.concat_arrays([offsets, slots.offsets[-1:]])
-    return pa.ListArray.from_arrays(ends, in_order, type=_VALUES)
 
 
 #### Reading ####
@@ -265,7 +231,11 @@ def _texts(table: pa.Table, rows: pa.Table, wanted: pa.ChunkedArray | None) -> l
     texts: list[str | None] = []
     begin = size = 0
     for place, template, raw, columns in zip(
-        places, picked.to_pylist(), kept.to_pylist(), _fillings(rows), strict=True
+        places,
+        picked.to_pylist(),
+        kept.to_pylist(),
+        zip(*_fillings(rows), strict=True),
+        strict=True,
     ):
         # With what the rows between have changed: of a slot the last value counts.
         end = ends[place]
