@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 import pytest
 
+from tracekit.base.live_objects import KnownObjects
 from tracekit.cli.units import DURATION, SIZE, format_bytes
 from tracekit.record.operation.rotation import delete_expired
 from tracekit.record.server.backoff import Backoff
-from tracekit.record.streams.live_objects import KnownObjects
 from tracekit.record.streams.positions import RecentFrames, is_older
 from tracekit.record.streams.sink import GapRow, RowQueue, Rows, SinkClosedError
 from tracekit.trace.stores.rotated import new_trace_path, rotated_traces

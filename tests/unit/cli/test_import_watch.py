@@ -25,6 +25,8 @@ from tests.support.watchlog import (
     write_log,
 )
 from tracekit.cli.main import main
+from tracekit.trace.importers import relist
+from tracekit.trace.importers.blocks import Block, parse_block
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.writing.writer import TraceWriter
 
@@ -358,6 +360,52 @@ def test_a_relist_is_a_gap_and_finds_what_was_deleted(run, tmp_path):
     assert json.loads(found[1]["raw"]) == pod("gone", 8)
     gaps = TraceReader(tmp_path / "out").gaps()
     assert [(g.last_rv, g.next_rv) for g in gaps] == [(8, 20), (21, 30)]
+
+
+@pytest.mark.parametrize(("streams", "lists", "most"), [(1, 40, 1), (40, 2, 17)])
+def test_a_log_of_lists_reads_the_trace_no_more_often_than_it_has_streams(
+    run, tmp_path, monkeypatch, streams, lists, most
+):
+    """107 kB of lists took minutes and gigabytes when each read all that was before it."""
+    opened = []
+
+    def reader(path):
+        opened.append(path)
+        return TraceReader(path)
+
+    monkeypatch.setattr(relist, "TraceReader", reader)
+    names = [f"stream-{n}" for n in range(streams)]
+    log = [
+        text
+        for at in range(lists)
+        for name in names
+        for text in listed(name, 10 * at + 5, pod(f"p{at}", 10 * at + 4), at_ns=START_NS + at)
+    ]
+    code, err = run(write_log(tmp_path / "log", log))
+    assert code == 0, err
+    assert len(opened) == most
+    found = rows(tmp_path / "out", "stream", "name", "raw", "synthesized", "seq")
+    gone = [r for r in sorted(found, key=lambda r: r["seq"]) if r["synthesized"]]
+    assert [(r["stream"], r["name"]) for r in gone] == [
+        (name, f"p{at}") for at in range(lists - 1) for name in names
+    ]
+    assert [json.loads(r["raw"]) for r in gone] == [
+        pod(f"p{at}", 10 * at + 4) for at in range(lists - 1) for _ in names
+    ]
+
+
+def test_a_block_of_more_streams_than_a_cluster_has(run, tmp_path):
+    names = [f"stream-{n}" for n in range(200)]
+    log = [
+        line(name, "ADDED", pod(f"p{at}", 5 + at), at_ns=START_NS + at)
+        for at in range(2)
+        for name in names
+    ]
+    text = b"\n".join(log)
+    assert sum(seen is not None for seen in Block(text, parse_block(text)).seen) == 2 * 64
+    code, err = run(write_log(tmp_path / "log", log))
+    assert code == 0, err
+    assert raw_lines(tmp_path / "out") == log
 
 
 def test_a_stream_that_breaks_and_stays_away_is_a_gap(run, tmp_path):

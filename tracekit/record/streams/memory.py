@@ -6,9 +6,9 @@ and the only one whose price counts. The others are looked up.
 
 from __future__ import annotations
 
+from tracekit.base.live_objects import KnownObjects
 from tracekit.base.numbers import whole_number
 from tracekit.record.streams.frames import Frame
-from tracekit.record.streams.live_objects import KnownObjects
 from tracekit.record.streams.positions import RecentFrames, ResumePoint, is_older
 
 

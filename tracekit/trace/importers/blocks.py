@@ -44,6 +44,9 @@ _SCHEMA = pa.schema(
         *(field for field in MEMORY_SCHEMA if field.name not in _GIVEN),
     ]
 )
+#: So many streams of one block become columns. A recorder has seven; the lines of others are left
+#: to who takes the blocks in: the columns of each stream are looked at for each run of lines.
+_STREAMS_MAX = 64
 _LINES = b"lines"
 _TYPES = {row_type.value: row_type for row_type in RowType}
 
@@ -63,7 +66,8 @@ def _parsed(block: bytes) -> bytes:
     begin = 0
     for number, line in enumerate(lines):
         state = typed_state(line)
-        if state is not None and state.recv_ns is not None:
+        is_known = state is not None and (state.stream in found or len(found) < _STREAMS_MAX)
+        if state is not None and is_known and state.recv_ns is not None:
             raw = state.raw
             if len(raw) <= ROW_BYTES_MAX and not (deep and is_nested_deeper(raw, NESTING_MAX)):
                 at = len(line) - len(raw) - 1  # nothing but the line's own brace comes after it

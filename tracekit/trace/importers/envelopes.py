@@ -77,6 +77,12 @@ def typed_state(line: bytes) -> State | None:
     return State(envelope.resource, row_type, envelope.recv, raw, obj)
 
 
+def object_text(line: bytes) -> bytes:
+    """The text of the object in a line that `typed_state` reads."""
+    parts = _cut(line.strip())
+    return b"" if parts is None else parts[1].strip()
+
+
 def _cut(line: bytes) -> tuple[bytes, bytes] | None:
     """The envelope with null for its object, and the object, where that seems to come last.
 

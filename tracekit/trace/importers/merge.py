@@ -311,9 +311,10 @@ def _write(writer: TraceWriter, readers: Sequence[TraceReader], plan: _Plan, fou
             begun.add(stream)
         at = writer.next_seq
         copy_row(writer, row)
-        live.seen(stream, RowType(kind), row["uid"], row["namespace"], at)
+        raw = (row["raw"] or "{}").encode()
+        live.seen(stream, RowType(kind), row["uid"], row["namespace"], at, raw)
         if kind == RowType.LIST_END:
-            for raw in live.end_list(stream, writer):
+            for raw in live.end_list(stream):
                 writer.append(stream, RowType.DELETED, row["recv_ns"], raw, synthesized=True)
     for unseen in plan.unseen:
         if unseen.after is None or unseen.after.listed is None:

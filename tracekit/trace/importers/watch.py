@@ -24,7 +24,13 @@ from tracekit.trace.format.model import (
     RowType,
 )
 from tracekit.trace.importers.blocks import BLOCK_BYTES, Block, parse_block
-from tracekit.trace.importers.envelopes import Frame, State, split_frame, typed_state
+from tracekit.trace.importers.envelopes import (
+    Frame,
+    State,
+    object_text,
+    split_frame,
+    typed_state,
+)
 from tracekit.trace.importers.relist import LiveObjects
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.source import BLANK, EMPTY, in_command
@@ -157,7 +163,9 @@ class WatchImporter:
                 continue
             watchdog.look(seen, place)
             watchdog.seen(seen)
-            objects.seen(seen.stream, seen.type, seen.uid, seen.namespace, seq + at)
+            if objects.follows(seen.stream):
+                raw = object_text(block.texts[at])
+                objects.seen(seen.stream, seen.type, seen.uid, seen.namespace, seq + at, raw)
             streams[seen.stream] += 1
         self._states(block, first, block.lines)
 
@@ -233,7 +241,7 @@ class WatchImporter:
             seq = self._out().append(stream, row_type, seen.recv_ns, found.raw, parsed=found.obj)
         self._has_states |= row_type in STATE_TYPES
         self._watchdog.seen(seen)
-        self._objects.seen(stream, row_type, seen.uid, seen.namespace, seq)
+        self._objects.seen(stream, row_type, seen.uid, seen.namespace, seq, found.raw)
         self.result.streams[stream] += 1
 
     def _with_scope(self, found: Frame) -> Frame:
@@ -270,7 +278,7 @@ class WatchImporter:
             self._objects.begin_list(stream, self._out(), scope)
         if seen.type is RowType.LIST_END:
             writer = self._out()
-            for raw in self._objects.end_list(stream, writer):
+            for raw in self._objects.end_list(stream):
                 writer.append(stream, RowType.DELETED, recv_ns, raw, synthesized=True)
                 self.result.synthesized += 1
 

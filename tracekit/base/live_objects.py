@@ -1,8 +1,9 @@
-"""The live objects of one stream as last seen, so that a relist can tell what was deleted.
+"""The live objects of one stream as last seen, so that a list can tell what was deleted since.
 
 Bodies are kept because a synthesised DELETED row carries the object's last state, and because a
 rotated trace opens with a list of what lives. When a stream holds many, those that changed longest
-ago are compressed, many in one block: a cluster's pods must not become the recorder's memory.
+ago are compressed, many in one block: a cluster's pods must not become the memory of a recorder or
+an import.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import sys
 from threading import Thread
 
 from tests.record.kills import ROOT
-from tracekit.record.streams.live_objects import KnownObjects
+from tracekit.base.live_objects import KnownObjects
 
 _STREAMS = 4
 _OBJECTS = 40_000
