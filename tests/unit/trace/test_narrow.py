@@ -332,9 +332,9 @@ def test_a_cut_segment_is_refused_or_a_gap(real, tmp_path, part):
     assert [gap.reason for gap in reader.gaps()]
 
 
-def without_bases(table, names, part):
+def without_bases(table, names, part, **options):
     """A row group whose first rows have lost their values."""
-    found = narrowed(table, names, part)
+    found = narrowed(table, names, part, **options)
     rows = found.table.slice(found.table.num_rows // 2)
     seqs = pa.array(range(rows.num_rows), pa.int64())
     return narrowed_as(found, rows.set_column(0, "seq", seqs))
@@ -372,8 +372,8 @@ def test_texts_that_would_fill_the_memory_are_refused(tmp_path):
     monkey = pytest.MonkeyPatch()
     with monkey.context() as patch:
 
-        def bloated(table, names, part):
-            found = narrowed(table, names, part)
+        def bloated(table, names, part, **options):
+            found = narrowed(table, names, part, **options)
             at = found.table.schema.get_field_index("template")
             template = pa.array([f'{{"x":{{{filling}}}}}'] * table.num_rows).dictionary_encode()
             return narrowed_as(found, found.table.set_column(at, "template", template))

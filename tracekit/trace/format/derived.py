@@ -15,10 +15,18 @@ from tracekit.trace.format.rows import column_of
 from tracekit.trace.format.schema import TEXT_COLUMNS
 from tracekit.trace.format.typed import Columns, columns_of, decoded
 
+#: Which columns `extract` fills with what; raised with every change of that. tests/unit/trace/
+#: test_derived.py holds it to what comes of some objects.
+DERIVATION = b"1"
 #: Rows whose columns do not come from an object.
 _NO_OBJECT = frozenset({RowType.GAP.value, RowType.UNPARSED.value, RowType.CALL.value})
 _STATES = frozenset(kind.value for kind in STATE_TYPES)
 _TYPES = {kind.value: kind for kind in RowType}
+
+
+def follow(types: pa.ChunkedArray, raws: pa.Array) -> pa.Array:
+    """Which rows are states with a text, whose columns `extract` has filled by nothing else."""
+    return pc.and_(pc.is_in(types, pa.array(sorted(_STATES))), pc.is_valid(raws))
 
 
 def derived_columns(

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Struct
 
-from tracekit.trace.format.derived import derived_columns
+from tracekit.trace.format.derived import DERIVATION, derived_columns, follow
 from tracekit.trace.format.limits import (
     GROUP_BYTES_MAX,
     TooMuchError,
@@ -86,8 +86,13 @@ def narrow_names(table: pa.Table, *, positions: bool) -> list[str]:
 #### Writing ####
 
 
-def narrowed(table: pa.Table, names: Sequence[str], part: int) -> Narrowed:
-    """The rows of row group `part`, sorted as they are to lie, in the columns of `narrow_names`."""
+def narrowed(
+    table: pa.Table, names: Sequence[str], part: int, *, derivation: bytes | None = None
+) -> Narrowed:
+    """The rows of row group `part`, sorted as they are to lie, in the columns of `narrow_names`.
+
+    `derivation`: by what the columns of the states among them were filled, if that is known.
+    """
     # With numpy, a tenth of a second that those who read do without.
     from tracekit.trace.format.splitting import split_texts  # noqa: PLC0415
 
@@ -95,7 +100,7 @@ def narrowed(table: pa.Table, names: Sequence[str], part: int) -> Narrowed:
     raws = table["raw"].combine_chunks()
     patches = split_texts(streams, raws, _fillings(table))
     texts = pc.if_else(pc.is_valid(patches.templates), pa.scalar(None, STRING), raws)
-    columns = pa.array(_kept_columns(table, streams, raws.to_pylist()), STRING)
+    columns = _kept_columns(table, raws, derivation)
     arrays: dict[str, Any] = {name: table[name] for name in names if name not in BY_ARRIVAL}
     for name in BY_ARRIVAL:
         arrays[ARRIVAL + name] = _by_arrival(table[name], table["seq"])
@@ -119,13 +124,25 @@ def _fillings(table: pa.Table) -> list[list[str | None]]:
     return [*(table[name].to_pylist() for name in _FILL), revisions]
 
 
-def _kept_columns(
-    table: pa.Table, streams: Sequence[str | None], raws: Sequence[str | None]
-) -> list[str | None]:
+def _kept_columns(table: pa.Table, raws: pa.StringArray, derivation: bytes | None) -> pa.Array:
     """For each row the columns that do not follow from its text, as JSON; mostly there are none."""
-    types = table["type"].to_pylist()
-    found = derived_columns(streams, types, raws, DERIVED)
+    kept: list[str | None] = [None] * table.num_rows
+    places: Sequence[int] = range(table.num_rows)
+    if derivation == DERIVATION:
+        others = pc.indices_nonzero(pc.invert(follow(table["type"], raws)))
+        table, raws, places = table.take(others), raws.take(others), others.to_pylist()
+    for row, columns in _differing(table, raws).items():
+        kept[places[row]] = orjson.dumps(columns).decode()
+    return pa.array(kept, STRING)
+
+
+def _differing(table: pa.Table, raws: pa.StringArray) -> dict[int, dict[str, Any]]:
+    """The columns that do not follow from the texts of rows, by the number of the row."""
     differing: dict[int, dict[str, Any]] = {}
+    if not table.num_rows:
+        return differing
+    streams, types = table["stream"].to_pylist(), table["type"].to_pylist()
+    found = derived_columns(streams, types, raws.to_pylist(), DERIVED)
     for name in DERIVED:
         stored, follows = _plain(table[name]), _plain(pa.chunked_array([found[name]]))
         if stored.equals(follows):
@@ -134,10 +151,7 @@ def _kept_columns(
         for row, (value, other) in enumerate(pairs):
             if value != other:
                 differing.setdefault(row, {})[name] = value
-    return [
-        orjson.dumps(differing[row]).decode() if row in differing else None
-        for row in range(table.num_rows)
-    ]
+    return differing
 
 
 def _plain(column: pa.ChunkedArray) -> pa.Array:

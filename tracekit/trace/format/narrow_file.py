@@ -92,11 +92,19 @@ def about_rows(metadata: Mapping[bytes, bytes]) -> About | None:
 
 
 def write_narrow_segment(
-    trace: Path, table: pa.Table, *, first: int, last: int, identity: str | None = None
+    trace: Path,
+    table: pa.Table,
+    *,
+    first: int,
+    last: int,
+    identity: str | None = None,
+    derivation: bytes | None = None,
 ) -> Segment:
     """Sort the rows, write them narrow under a temporary name, put the file in place durably.
 
-    `table` has all columns, in any order of rows; `identity` is what the seals of the trace name.
+    `table` has all columns, in any order of rows; `identity` is what the seals of the trace name,
+    `derivation` by what the columns of its states were filled: not by what readers will fill them
+    by, or unknown, all columns are compared with that.
     """
     if table.num_rows != last - first + 1:
         raise AssertionError((table.num_rows, first, last))
@@ -108,7 +116,7 @@ def write_narrow_segment(
     order = sorted_order(table, FILE_ORDER)
     bounds = range(0, table.num_rows, group_rows)
     groups = [
-        narrowed(table.take(order.slice(start, group_rows)), names, part)
+        narrowed(table.take(order.slice(start, group_rows)), names, part, derivation=derivation)
         for part, start in enumerate(bounds)
     ]
     about = About(raw_bytes, sum(group.kept_rows for group in groups), starts or {})

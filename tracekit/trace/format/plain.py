@@ -8,7 +8,7 @@ one row group in order of arrival, and says so under `PLAIN_KEY` in the file's m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate, repeat
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from tracekit.trace.format.derived import DERIVATION
 from tracekit.trace.format.extract import Row, extract
 from tracekit.trace.format.limits import NESTING_MAX, TOO_DEEP, is_nested_deeper
 from tracekit.trace.format.model import LOG_DIR, STATE_TYPES, WIDE_VERSION, RowType
@@ -26,6 +27,7 @@ from tracekit.trace.format.rows import MEMORY_SCHEMA, RowBuffer
 from tracekit.trace.format.schema import SCHEMA
 from tracekit.trace.format.seal import SEAL_KEY, seal_file, unsealed
 from tracekit.trace.format.segments import (
+    DERIVED_KEY,
     FORMAT_KEY,
     Segment,
     put_in_place,
@@ -63,6 +65,11 @@ _METADATA = {
 _STANDING = ("seq", "stream_pos", "type", "recv_ns", "synthesized")
 _STATES = frozenset(kind.value for kind in STATE_TYPES)
 _UNTYPED = frozenset({RowType.GAP.value, RowType.UNPARSED.value})
+
+
+def derivation_of(metadata: Mapping[bytes, bytes]) -> bytes | None:
+    """By what the columns of the states in a segment are filled; None: that is not known."""
+    return DERIVATION if PLAIN_KEY in metadata else metadata.get(DERIVED_KEY)
 
 
 class PlainBuffer:

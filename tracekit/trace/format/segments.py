@@ -44,6 +44,8 @@ _DICTIONARY_BYTES = 16 * 1024 * 1024
 _ROWS_AT_ONCE = 1024
 TEMPORARY_PREFIX = ".tmp-"
 FORMAT_KEY = b"tracekit.format_version"
+#: The `DERIVATION` by which the columns of all states in a wide segment were filled.
+DERIVED_KEY = b"tracekit.derived"
 
 _NAME = re.compile(rf"(\d{{{SEQ_DIGITS}}})-(\d{{{SEQ_DIGITS}}}){re.escape(SEGMENT_SUFFIX)}")
 _TAKES_BLOOM = "bloom_filter_options" in inspect.signature(pq.ParquetWriter.__init__).parameters
@@ -159,16 +161,17 @@ def _leaves(name: str) -> Iterator[tuple[str, pa.DataType]]:
 
 @contextmanager
 def _open_writer(
-    path: Path, schema: pa.Schema, level: int, *, groups: int
+    path: Path, schema: pa.Schema, level: int, *, groups: int, derivation: bytes | None
 ) -> Iterator[pq.ParquetWriter]:
     with (
         new_file(path) as file,
         pq.ParquetWriter(file, schema, compression_level=level, **_writer_options()) as writer,
     ):
         yield writer
-        writer.add_key_value_metadata(
-            {FORMAT_KEY: str(WIDE_VERSION).encode(), SEAL_KEY: unsealed(groups)}
-        )
+        metadata = {FORMAT_KEY: str(WIDE_VERSION).encode(), SEAL_KEY: unsealed(groups)}
+        if derivation is not None:
+            metadata[DERIVED_KEY] = derivation
+        writer.add_key_value_metadata(metadata)
 
 
 def sorted_order(table: pa.Table, by: Sequence[str] = SORT_KEYS) -> pa.Array:
@@ -191,10 +194,12 @@ def write_segment(
     last: int,
     level: int,
     identity: str | None = None,
+    derivation: bytes | None = None,
 ) -> Segment:
     """Sort the rows, write them under a temporary name, and put the file in place durably.
 
-    `identity` is what the seals of the trace name (`seal.py`), None for its first.
+    `identity` is what the seals of the trace name (`seal.py`), None for its first; `derivation`
+    that of the columns of its states, None if it is not known.
     """
     if table.num_rows != last - first + 1:
         raise AssertionError((table.num_rows, first, last))
@@ -210,7 +215,10 @@ def write_segment(
     group_rows = rows_a_group(len(raw), raw.nbytes)
     starts = range(0, table.num_rows, group_rows)
     raw_texts = _Texts(raw)
-    with _open_writer(temporary, table.schema, level, groups=len(starts)) as writer:
+    groups = len(starts)
+    with _open_writer(
+        temporary, table.schema, level, groups=groups, derivation=derivation
+    ) as writer:
         for start in starts:
             rows = order.slice(start, group_rows)
             part = own_dictionaries(table.take(rows))

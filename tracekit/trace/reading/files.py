@@ -35,7 +35,7 @@ from tracekit.trace.format.narrow import (
 from tracekit.trace.format.narrow_file import About, about_rows
 from tracekit.trace.format.opening import open_inside
 from tracekit.trace.format.parquet import parquet_file
-from tracekit.trace.format.plain import PLAIN_KEY, typed
+from tracekit.trace.format.plain import PLAIN_KEY, derivation_of, typed
 from tracekit.trace.format.rows import MEMORY_SCHEMA
 from tracekit.trace.format.schema import FILE_ORDER, NAMES, TEXT_COLUMNS
 from tracekit.trace.format.seal import (
@@ -98,12 +98,13 @@ class SegmentFile:
             check_once(metadata, self._footer.data, self.size_bytes)
             self.row_groups: int = metadata.num_row_groups
             self._rows: list[int] = [metadata.row_group(n).num_rows for n in range(self.row_groups)]
-            schema = metadata.schema
-            paths = tuple(schema.column(n).path for n in range(metadata.num_columns))
+            paths = tuple(metadata.schema.column(n).path for n in range(metadata.num_columns))
             self._leaves, self._names = _columns_of(paths)
             self._check_version()
-            self.is_plain = PLAIN_KEY in (metadata.metadata or {})
-            self._about: About | None = about_rows(metadata.metadata or {})
+            said = metadata.metadata or {}
+            self.is_plain = PLAIN_KEY in said
+            self.derivation = derivation_of(said)
+            self._about: About | None = about_rows(said)
             #: Where bits lie that would pass rows over, and that nothing can be compared with.
             self.unread = tuple(bloom_filters(metadata, self.fileno()))
         self._verified: set[int] = set()

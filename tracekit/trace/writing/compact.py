@@ -45,6 +45,7 @@ class Place(TypedDict):
     first: int
     last: int
     identity: str | None
+    derivation: bytes | None
 
 
 class _Sized(Struct, frozen=True):
@@ -55,6 +56,8 @@ class _Sized(Struct, frozen=True):
     narrow: bool = False
     #: What its seal names as its trace.
     identity: str | None = None
+    #: By what the columns of its states were filled, if that is known.
+    derivation: bytes | None = None
 
 
 class Compactor:
@@ -157,7 +160,13 @@ class Compactor:
         rows = self._read(run)
         if rows is None:
             return
-        place: Place = {"first": run[0].first, "last": run[-1].last, "identity": self._identity()}
+        derivations = {self._known[segment].derivation for segment in run}
+        place: Place = {
+            "first": run[0].first,
+            "last": run[-1].last,
+            "identity": self._identity(),
+            "derivation": derivations.pop() if len(derivations) == 1 else None,
+        }
         if narrow:
             with collecting_rarely():
                 merged = write_narrow_segment(self._trace, rows, **place)
@@ -179,6 +188,7 @@ class Compactor:
                     plain=file.is_plain,
                     narrow=file.is_narrow,
                     identity=file.identity,
+                    derivation=file.derivation,
                 )
             except DamageError:
                 self._damaged.add(segment)

@@ -20,6 +20,7 @@ from tracekit import __version__
 from tracekit.base.errors import TraceFormatError
 from tracekit.base.json_text import json_text
 from tracekit.trace.format.api_fields import Typed
+from tracekit.trace.format.derived import DERIVATION
 from tracekit.trace.format.extract import Row, extract
 from tracekit.trace.format.header import read_header, require_text, write_header
 from tracekit.trace.format.limits import (
@@ -402,6 +403,7 @@ class TraceWriter:
                     last=last,
                     level=level,
                     identity=identity,
+                    derivation=DERIVATION,
                 )
             self._identity = identity or SegmentFile(segment).identity
             write_manifest(self.path, Manifest(last + 1, self._identity))
