@@ -18,12 +18,15 @@ from urllib.parse import urlencode, urlsplit
 import duckdb
 import orjson
 import pytest
+from click.testing import CliRunner
 
 from tests.sql.conftest import session_of, trace_path  # noqa: F401 - fixtures
 from tests.support.pages import data_of
+from tests.support.watchlog import START_NS, job, line, listed, write_log
 from tests.unit.cli.test_sql import run  # noqa: F401 - a fixture
 from tracekit.base.errors import UsageError
 from tracekit.base.time_input import ALWAYS
+from tracekit.cli.import_ import import_
 from tracekit.cli.report_serve import serve_report
 from tracekit.report.html import happenings
 from tracekit.report.html.data import report_data
@@ -31,6 +34,7 @@ from tracekit.report.serving import answers as answers_module
 from tracekit.report.serving.answers import Answers
 from tracekit.report.serving.server import ReportServer
 from tracekit.sql.findings import diagnosis_of
+from tracekit.sql.session import Session
 
 
 @pytest.fixture(scope="module")
@@ -181,6 +185,35 @@ def test_what_happened_and_who_wrote_are_those_of_the_file(server: ReportServer,
     mine = found(server, "writes", actor=actor, **whole)
     assert mine["count"] == n
     assert {row[6] for row in mine["rows"]} == {actor}
+
+
+def test_what_the_page_wrote_out_is_found_again(tmp_path: Path) -> None:
+    """The page knows a namespace, a uid and a user only as it shows them."""
+    here, uid, actor = "sh\x1bop", "u\u202e1", "eve\u2066"
+    written = {
+        "manager": actor, "operation": "Update", "apiVersion": "batch/v1",
+        "time": "2026-11-21T05:42:42Z", "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:spec": {"f:parallelism": {}}},
+    }  # fmt: skip
+    theirs = job("three")
+    theirs["metadata"] |= {"namespace": here, "uid": uid, "managedFields": [written]}
+    log = [*listed("jobs", 5), line("jobs", "ADDED", theirs, at_ns=START_NS + 10**9)]
+    result = CliRunner().invoke(
+        import_, ["watch", str(write_log(tmp_path / "log", log)), "-o", str(tmp_path / "out")]
+    )
+    assert result.exit_code == 0, result.output
+    with closing(ReportServer(
+        Answers(Session([tmp_path / "out"]), None, ALWAYS, None), address="127.0.0.1", port=0
+    )) as served:  # fmt: skip
+        page = data_of(ask(served)[2].decode())
+        (drawn,) = page["jobs"]
+        assert (drawn["namespace"], drawn["job_uid"]) == ("sh\\u001bop", "u\\u202e1")
+        details = found(served, "job", namespace=drawn["namespace"], uid=drawn["job_uid"])
+        assert details["history"]
+        part = data_of(ask(served, namespace=page["served"]["namespaces"][0])[2].decode())
+        assert [each["job"] for each in part["jobs"]] == ["three"]
+        ((who, n),) = found(served, "writes")["actors"]
+        assert found(served, "writes", actor=who)["count"] == n == 1
 
 
 def test_an_answer_about_a_long_time_says_where_it_ends(server, page, monkeypatch) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from tracekit.base.kube.field_changes import shown
 from tracekit.base.time_input import TimeRange
 from tracekit.report.html.about import About
+from tracekit.report.html.page import meant
 from tracekit.sql.edits import Edit, edits_of
 from tracekit.sql.timeline import Happening, timeline_of
 
@@ -86,7 +87,8 @@ def writes_within(
     ]
     actors = Counter(edit.actor or "" for edit in found)
     if actor is not None:
-        found = [edit for edit in found if edit.actor == actor]
+        named = meant(actor, actors)
+        found = [edit for edit in found if edit.actor == named]
     first = nsmallest(most, found, key=lambda e: (e.at_ns or 0, e.resource_version or 0))
     rows = [_write_row(edit, about) for edit in first]
     return rows, len(found), [list(each) for each in actors.most_common()]

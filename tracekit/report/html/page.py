@@ -10,8 +10,9 @@ import base64
 import gzip
 import hashlib
 import html
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -116,6 +117,18 @@ def element(name: str, document: str) -> str:
 def embedded_json(data: Any) -> str:
     """JSON that can stand inside a script element."""
     return for_script(plain_json(data))
+
+
+def shown_in_page(text: str) -> str:
+    """The text as a page has it, in which what hides or obeys is written out."""
+    return str(json.loads(embedded_json(text)))
+
+
+def meant(shown: str, texts: Collection[str]) -> str:
+    """Which of the record's texts a page shows so; the text itself where none is shown so."""
+    if shown in texts or "\\" not in shown:
+        return shown
+    return next((text for text in texts if shown_in_page(text) == shown), shown)
 
 
 def _hash(text: str) -> str:

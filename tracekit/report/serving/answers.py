@@ -29,6 +29,7 @@ from tracekit.report.html.data import (
 from tracekit.report.html.happenings import MAX_AT_ONCE, happenings_within, looked_at, writes_within
 from tracekit.report.html.lanes import pod_diffs
 from tracekit.report.html.packed import details_of, drawn
+from tracekit.report.html.page import meant, shown_in_page
 from tracekit.report.html.scope import Key, Scope, scope_of
 from tracekit.sql.findings import diagnosis_of
 from tracekit.sql.session import Session
@@ -121,7 +122,7 @@ class Answers:
             self._session,
             self._key,
             _narrowed(self._all.times, question.times),
-            question.namespace or self._all.namespace,
+            self._namespace(question.namespace) or self._all.namespace,
         )
         totals = self._rows(_TOTALS, within, question)
         count = sum(row["jobs"] for row in totals)
@@ -150,21 +151,18 @@ class Answers:
 
     def job(self, asked: Mapping[str, str]) -> dict[str, Any] | None:
         """The details of one Job; None: the record has none with this uid."""
-        rows = self._session.rows(
-            "SELECT namespace, job FROM jobs WHERE job_uid = $uid AND namespace = $namespace",
-            uid=asked.get("uid", ""),
-            namespace=asked.get("namespace", ""),
-        )
-        if not rows or not self._all.holds("Job", rows[0]["namespace"], rows[0]["job"]):
+        row = self._asked_for(asked.get("uid", ""), self._namespace(asked.get("namespace", "")))
+        if row is None or not self._all.holds("Job", row["namespace"], row["job"]):
             return None
-        key: Key = (rows[0]["namespace"], rows[0]["job"])
+        key: Key = (row["namespace"], row["job"])
+        uid = row["job_uid"]
         scope = Scope(frozenset([key]), frozenset(), self._all.times)
         about = About(self._session, scope, self._diagnosed)
         about.start_ns = _start_ns(asked, about)
         about.found = self._whole.found
-        window = self._seen_before(about, key, asked["uid"]) or seen_of(about)
+        window = self._seen_before(about, key, uid) or seen_of(about)
         put_details(about, window)
-        (found,) = (job for job in window.jobs.values() if job["job_uid"] == asked["uid"])
+        (found,) = (job for job in window.jobs.values() if job["job_uid"] == uid)
         for name in ("history", "events", "logs", "actions"):
             found[name] = found[name][:MAX_ROWS]
         return details_of(found, pod_diffs(about))
@@ -187,6 +185,19 @@ class Answers:
         rows, count, actors = writes_within(about, window, MAX_AT_ONCE, actor=actor)
         until = _end(about, window, times)
         return {"rows": rows, "count": count, "actors": actors, "until": until}
+
+    def _namespace(self, asked: str | None) -> str | None:
+        """The namespace that a page calls so."""
+        return asked and meant(asked, self._session.objects.namespaces)
+
+    def _asked_for(self, uid: str, namespace: str | None) -> dict[str, Any] | None:
+        """The Job that a page calls so."""
+        wanted = "SELECT namespace, job, job_uid FROM jobs WHERE namespace = $namespace"
+        rows = self._session.rows(f"{wanted} AND job_uid = $uid", uid=uid, namespace=namespace)
+        if not rows and "\\" in uid:
+            rows = self._session.rows(wanted, namespace=namespace)
+            rows = [row for row in rows if shown_in_page(row["job_uid"] or "") == uid]
+        return rows[0] if rows else None
 
     def _drawn_of(self, about: About) -> Drawn:
         """What is drawn of a part; what was drawn a moment ago is not asked for again."""
