@@ -24,12 +24,13 @@ import yaml
 from tests.attack.answers import run
 from tracekit.base import bounded_http, http_serving
 from tracekit.base.bounded_http import RETRY_AFTER_MAX_S, retry_after_s
-from tracekit.base.errors import UsageError
+from tracekit.base.errors import ClusterError, UsageError
 from tracekit.base.http_serving import PageServer
 from tracekit.record.credentials.kubeconfig import Connection
 from tracekit.record.credentials.options import ConnectOptions
 from tracekit.record.failures import ConnectionFailed, RequestFailed, Throttled, TlsFailed
 from tracekit.record.server import transport
+from tracekit.record.server.probe import probe_cluster
 from tracekit.record.server.transport import ApiClient
 from tracekit.trace.stores import store
 from tracekit.watch import webhook
@@ -239,6 +240,30 @@ def test_what_a_library_says_of_an_answer_is_a_sentence(
     ):
         client(tmp_path, url, 5).get("/version")
     assert failed.value.reason.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("status", "location", "said"),
+    [
+        ("302 Found", "https://login.example/?who=me", r"\(302 Found, to https://login.example/\)"),
+        ("308 \x1b[2J", f"https://x/{TOKEN}", r"to https://x/\[credential\]"),
+        ("304 Not Modified", None, r"\(304 Not Modified\)"),
+    ],
+)
+def test_a_redirect_is_said_to_be_one(
+    tmp_path: Path, status: str, location: str | None, said: str
+) -> None:
+    """`try again later` was the advice."""
+    where = "" if location is None else f"Location: {location}\r\n"
+    head = f"HTTP/1.1 {status}\r\n{where}Content-Length: 0\r\n\r\n".encode()
+    with (
+        server(lambda connection: connection.sendall(head)) as url,
+        pytest.raises(ClusterError, match=said) as refused,
+    ):
+        probe_cluster(client(tmp_path, url, 5))
+    assert "not followed; check that" in str(refused.value)
+    assert "later" not in str(refused.value)
+    assert TOKEN not in str(refused.value)
 
 
 def test_a_handshake_that_hangs_is_late_and_no_certificate(tmp_path: Path) -> None:

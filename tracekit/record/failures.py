@@ -64,6 +64,10 @@ class Unsupported(RequestFailed):
     """400 or 422: the server does not know an option of the request."""
 
 
+class Redirected(RequestFailed):
+    """3xx: the answer is elsewhere, and nothing is followed there: it would be sent credentials."""
+
+
 class Throttled(RequestFailed):
     """429 or 503: the server asks us to wait."""
 
@@ -86,10 +90,12 @@ _BY_STATUS: dict[int, type[RequestFailed]] = {
     422: Unsupported,
 }
 _THROTTLING = frozenset({429, 503})
+_REDIRECTING = 3
 
 
 def failure(status: int, reason: str, retry_after_s: float | None = None) -> RequestFailed:
     """Build the failure that a status code stands for."""
     if status in _THROTTLING:
         return Throttled(reason, status=status, retry_after_s=retry_after_s)
-    return _BY_STATUS.get(status, ServerFailed)(reason, status=status)
+    other = Redirected if status // 100 == _REDIRECTING else ServerFailed
+    return _BY_STATUS.get(status, other)(reason, status=status)

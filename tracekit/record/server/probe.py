@@ -18,6 +18,7 @@ from tracekit.record.failures import (
     CredentialsFailed,
     Forbidden,
     NotFound,
+    Redirected,
     RequestFailed,
     Throttled,
     TlsFailed,
@@ -104,6 +105,11 @@ def asked(
     except NotFound as error:
         raise ClusterError(
             f"{host} answers 404 when asked to {what}; check that it is a Kubernetes API server."
+        ) from error
+    except Redirected as error:
+        raise ClusterError(
+            f"{host} redirects when asked to {what} ({error.reason}), which is not followed; check "
+            f"that {source} names the API server itself, and no proxy or page to log in."
         ) from error
     except Throttled as error:
         raise ClusterError(

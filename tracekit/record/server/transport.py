@@ -280,6 +280,9 @@ def _status_failure(response: urllib3.BaseHTTPResponse) -> RequestFailed:
         with contextlib.suppress(orjson.JSONDecodeError):
             body = orjson.loads(data)
             message = f"{message}: {body['message']}"
+    if (elsewhere := response.headers.get("Location")) is not None:
+        # Without what it asks there: a page to log in is told who asked.
+        message = f"{message}, to {elsewhere.partition('?')[0]}"
     wait_s = retry_after_s(response.headers.get("Retry-After"))
     return failure(response.status, message, wait_s)
 
