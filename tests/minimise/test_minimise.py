@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from tests.minimise.conftest import CHURN, LIES, SCENES, Lied, lied
 from tests.support.traces import TRACES
 from tracekit.answers.findings.divergences import RULES, rule_of
-from tracekit.base.errors import TracekitError
+from tracekit.base.errors import TracekitError, UsageError
 from tracekit.cli.main import cli
 from tracekit.judge.judged import Judge, resolve_era
 from tracekit.minimise.ddmin import ddmin
@@ -262,3 +262,18 @@ def test_delta_debugging_finds_the_fewest() -> None:
     assert ddmin([], still) == []
     assert ddmin([1, 2], lambda _: True) == []
     assert len(tried) < 120
+
+
+@pytest.mark.parametrize(
+    "name", ["n" * 300, "a-file/inside", "n" * 250], ids=["long", "in a file", "with what is added"]
+)
+def test_a_place_that_cannot_be_is_said_before_anything_is_looked_for(
+    tmp_path: Path, name: str
+) -> None:
+    """It was said after the search, which takes minutes."""
+    (tmp_path / "a-file").write_text("")
+    result = CliRunner().invoke(cli, ["minimise", str(SMALL), "-o", str(tmp_path / name)])
+    assert isinstance(result.exception, UsageError)
+    assert str(result.exception).startswith(f"{tmp_path / name} cannot be written (")
+    assert "Looking for" not in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["a-file"]

@@ -98,20 +98,21 @@ def minimise_command(
         return choose(showing_of(reader, judge), objects, key=key, rule=finding)
 
     judge = Judge(reader, era)
-    try:
-        with limit.counting():
-            target = limit.run(lambda: chosen(judge))
-            say(f"Looking for the smallest trace with {target.shown}")
-            found = minimise(
-                reader, judge, target, attempts_max=attempts, limit=limit,
-                say=_progress(reader.rows),
-            )  # fmt: skip
-    except OutOfTimeError:
-        raise UsageError(
-            f"{_over(limit)} before any part of {trace} was found to show what is wrong: "
-            "--time-limit with more may find one"
-        ) from None
-    rows = _write(found, era, output, redactor)
+    with placed(output, "minimising") as place:
+        try:
+            with limit.counting():
+                target = limit.run(lambda: chosen(judge))
+                say(f"Looking for the smallest trace with {target.shown}")
+                found = minimise(
+                    reader, judge, target, attempts_max=attempts, limit=limit,
+                    say=_progress(reader.rows),
+                )  # fmt: skip
+        except OutOfTimeError:
+            raise UsageError(
+                f"{_over(limit)} before any part of {trace} was found to show what is wrong: "
+                "--time-limit with more may find one"
+            ) from None
+        rows = _write(found, era, place, redactor, output)
     for other in found.others:
         tell(f"it shows {other} too: one is not there without the other")
     if found.cut_short and limit.is_over:
@@ -135,18 +136,17 @@ def _progress(total: int) -> Callable[[int, str], None]:
     return progress
 
 
-def _write(found: Minimised, era: Era, output: Path, redactor: Redactor | None) -> int:
+def _write(found: Minimised, era: Era, place: Path, redactor: Redactor | None, output: Path) -> int:
     """Write the trace, if it shows what it is to show."""
-    with placed(output, "minimising") as place:
-        plain = place if redactor is None else place.with_name("plain")
-        rows = write(found, plain)
-        if redactor is not None:
-            redacted_copy(TraceReader(plain), place, redactor)
-        smaller = TraceReader(place)
-        shown = [s.place for s in showing_of(smaller, Judge(smaller, era)).everything]
-        if found.target.place not in shown:
-            raise UsageError(
-                f"{output} would not show {found.target} any more once it is redacted: hash less "
-                "with --redact"
-            )
+    plain = place if redactor is None else place.with_name("plain")
+    rows = write(found, plain)
+    if redactor is not None:
+        redacted_copy(TraceReader(plain), place, redactor)
+    smaller = TraceReader(place)
+    shown = [s.place for s in showing_of(smaller, Judge(smaller, era)).everything]
+    if found.target.place not in shown:
+        raise UsageError(
+            f"{output} would not show {found.target} any more once it is redacted: hash less "
+            "with --redact"
+        )
     return rows

@@ -41,7 +41,8 @@ def unwritable(target: Path, error: OSError) -> UsageError:
 def placed(target: Path, doing: str) -> Iterator[Path]:
     """Where to write the trace: in a folder of its own, with room for more than it.
 
-    What one that was killed left there goes; of one that still runs nothing does.
+    What one that was killed left there goes; of one that still runs nothing does. The folder is
+    made at once: nobody works for minutes to learn that there is no such place.
 
     Raises:
         TraceFormatError: Another process is writing it.
@@ -50,11 +51,11 @@ def placed(target: Path, doing: str) -> Iterator[Path]:
     folder = target.with_name(f".{target.name}.{doing}")
     place = folder / _TRACE
     absent = [above for above in target.parents if not above.exists()]
-    if folder.exists():
-        if place.exists():
-            TraceLock(place).release()
-        shutil.rmtree(folder)
     try:
+        try:
+            _make(folder)
+        except OSError as error:
+            raise unwritable(target, error) from error
         yield place
         with INTERRUPTS.put_off():
             _put(place, target)
@@ -68,6 +69,15 @@ def placed(target: Path, doing: str) -> Iterator[Path]:
         with suppress(OSError):  # what was made for nothing is empty
             for above in absent:
                 above.rmdir()
+
+
+def _make(folder: Path) -> None:
+    """Make an empty folder."""
+    if folder.exists():
+        if (folder / _TRACE).exists():
+            TraceLock(folder / _TRACE).release()
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True)
 
 
 def _put(finished: Path, target: Path) -> None:
