@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from tracekit.answers.harm import NO_HARM, Harm, Loss
 from tracekit.answers.words import of_several
+from tracekit.base.kube.events import MAKERS, PDB
 
 
 class Severity(Enum):
@@ -60,7 +61,7 @@ def family_of(rule_id: str) -> Family:
 
 
 #: What is called by its kind where it has no namespace.
-_KINDS = ("Job", "CronJob", "Pod", "Node")
+_KINDS = frozenset(("Job", "CronJob", "Pod", "Node", PDB, *MAKERS))
 
 
 class Target(NamedTuple):

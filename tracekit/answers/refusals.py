@@ -115,8 +115,9 @@ ADVICE: Final = {
     Refusal.OWNER: "Give whoever creates it the right to update the finalizers of the owner's kind "
     "(the admission plugin OwnerReferencesPermissionEnforcement asks for it).",
     Refusal.NO_RIGHT: "Give the controller its right back (ClusterRole system:controller:…).",
-    Refusal.NO_ANSWER: "The controller tries again by itself. Look at the API server and at etcd: "
-    "load, slow disks, changes of its leader.",
+    Refusal.NO_ANSWER: "The controller tries again by itself. Look at the API server and at etcd "
+    "(load, slow disks, changes of its leader), and at admission webhooks that take long to answer "
+    "(kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations).",
     Refusal.THROTTLED: "The controller tries again by itself. See who sends so many requests "
     "(apiserver_flowcontrol_rejected_requests_total by flow schema), and slow that down.",
     Refusal.NAME_TOO_LONG: "Delete it, and create it with a shorter name: pods of an Indexed Job "
@@ -190,6 +191,15 @@ _COUNTED: Final = (
 )
 
 
+#: A quota of scope BestEffort counts pods without any request or limit. Upstream:
+#: k8s.io/api/core/v1 (ResourceQuotaScopeBestEffort).
+_NONE_AT_ALL: Final = (
+    "That quota lets none in at all, so to wait does not help: kubectl describe quota shows its "
+    "scopes. Pods that BestEffort counts pass with requests or limits on their containers; else "
+    "raise it."
+)
+
+
 #: Containers that a message names. Upstream: k8s.io/pod-security-admission/policy, and the
 #: resource quota's evaluator of pods.
 _OF_CONTAINERS: Final = re.compile(r'\bcontainers? ((?:"[^"]+"(?:, )?)+)')
@@ -237,4 +247,6 @@ def refusal_advice(message: str) -> str:
     asked = {} if quota is None else _amounts(quota["asked"])
     if found is Refusal.QUOTA and asked and all(name.startswith("count/") for name in asked):
         return _COUNTED
+    if found is Refusal.NEVER_FITS and any(hard == "0" for _, _, hard in never_fits(message)):
+        return _NONE_AT_ALL
     return ADVICE.get(found, "Repair what the message objects to.")

@@ -70,9 +70,11 @@ _NODES: Final[_Table] = (
 #: The same, where the pod itself has to change, which its Job's template does not allow.
 _POD: Final[_Table] = (
     (("Insufficient ",), "ask for less of what is insufficient, free it or add a node"),
-    (("node affinity/selector", "didn't match node selector"), "correct nodeSelector or affinity"),
+    (("node affinity/selector", "didn't match node selector", "MatchNodeSelector"),
+      "correct nodeSelector or affinity"),
     (("didn't match pod affinity", "didn't satisfy existing pods anti-affinity",
-      "didn't match pod anti-affinity"), "relax pod affinity or anti-affinity"),
+      "didn't match pod anti-affinity", "MatchInterPodAffinity"),
+     "relax pod affinity or anti-affinity"),
     (("topology spread constraints",), "relax topologySpreadConstraints"),
 )  # fmt: skip
 #: By these the runtime's message about a process is told from the program's own.

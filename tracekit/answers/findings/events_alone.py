@@ -20,7 +20,7 @@ from tracekit.answers.refusals import refusal_advice
 from tracekit.answers.remedies import of_pod_event
 from tracekit.answers.trace_model import REFUSED_CREATION, Facts, State
 from tracekit.answers.words import clock, counted, in_kubectl, named, shortened
-from tracekit.base.kube.events import MAKERS
+from tracekit.base.kube.events import MAKERS, PDB
 from tracekit.base.kube.printed.model import ShownEvent
 
 BESIDE = (
@@ -46,6 +46,8 @@ WARNED = Rule(
     "What was over a moment later.",
     BESIDE, rank=36,
 )  # fmt: skip
+#: What is to be done about what hindered a pod from beginning that began after it.
+BEGAN: Final = "Nothing, where it was late once: it was over when the pod began."
 #: For these the Job controller fails a Job; the Event has the condition's reason (upstream:
 #: pkg/controller/job/job_controller.go, batch/v1 types.go).
 FAILS = frozenset(
@@ -54,13 +56,19 @@ FAILS = frozenset(
         "MaxFailedIndexesExceeded",
     }
 )  # fmt: skip
-_ABOUT: Final = ("Job", "CronJob", *MAKERS)
+_ABOUT: Final = ("Job", "CronJob", PDB, *MAKERS)
 #: In the API server's words for what admission refuses.
 _FORBIDDEN: Final = " is forbidden: "
 _BEFORE: Final = f"did not start, as the run before had not ended (Forbid; Event {ALREADY_ACTIVE})"
 _RUNS_ON: Final = (
     "See why that run has not ended: kubectl get jobs,pods; an activeDeadlineSeconds in the "
     "jobTemplate ends one that hangs."
+)
+#: Upstream: pkg/controller/disruption (getExpectedScale): what controls the pods has no scale.
+_NO_SCALE: Final = "does not implement the scale subresource"
+_UNCOUNTABLE: Final = (
+    "Give the budget minAvailable as a number: maxUnavailable and percentages need to know how "
+    "many pods there should be, which no Job tells, and until then it lets no pod be evicted."
 )
 _Events = dict[tuple[str, str, str], list[State]]
 
@@ -169,8 +177,10 @@ def _of_pod(
         if e.row["event_type"] == "Warning" and e.row["reason"] != reason and not is_harmless(e)
     )  # fmt: skip
     beside = f"; also {named([*others], 4)}" if others else ""
+    todo = advice_for(target, reason, message)
     if over and not is_harmless(event):
         beside += "; it began after that"
+        todo = BEGAN
     signs = _of_nodes(facts, events, event.last_ns, nodes) if lost is not None else None
     claim = f"was told of with the warning {reason}"
     if (by := lost_by(target, reason, message)) is not None:
@@ -179,7 +189,7 @@ def _of_pod(
         target, _times(same), claim,
         f"{shortened(message)}; {_often(same)}{beside}{also(signs)}; the record has no Pods",
         Severity.INFO if over else None,
-        advice_for(target, reason, message) if signs is None else signs.todo,
+        todo if signs is None else signs.todo,
         {"reason": reason, "message": message},
     )  # fmt: skip
 
@@ -262,8 +272,8 @@ def advice_for(target: Target, reason: str, message: str) -> str | None:
     """What to do about an Event, by its words."""
     if reason == REFUSED_CREATION or _FORBIDDEN in message:
         return refusal_advice(message)
-    if reason == ALREADY_ACTIVE:
-        return _RUNS_ON
+    if reason == ALREADY_ACTIVE or _NO_SCALE in message:
+        return _RUNS_ON if reason == ALREADY_ACTIVE else _UNCOUNTABLE
     if target.kind == "CronJob":
         return of_warning(reason, message)[2]
     if target.kind != "Pod":

@@ -28,6 +28,7 @@ from tracekit.answers.endings import (
     refused_when,
 )
 from tracekit.answers.findings.cut_short import deleted_before, deleted_by
+from tracekit.answers.findings.done_late import DONE_LATE, until_then, was_done
 from tracekit.answers.findings.evictors import off_node, taken_by
 from tracekit.answers.findings.index_ends import of_indexes
 from tracekit.answers.findings.nodes import by_node
@@ -459,10 +460,11 @@ def _said(job: Job, rule: Rule, pods: list[Pod]) -> str:
         return f"; {shortened(message)}{indexes}{of_indexes(job, pods)}"
     if rule is TOO_LONG:
         seconds = job.spec.get("activeDeadlineSeconds")
-        gone = "" if pods else "; no pod of it was seen: whether one ran is not known"
-        return (f", activeDeadlineSeconds {seconds}" if seconds is not None else "") + gone
+        limit = f", activeDeadlineSeconds {seconds}" if seconds is not None else ""
+        return limit + until_then(job, pods)
     if rule is OTHERWISE and not pods:
-        return "; no pod of it was seen: how they ended is not known"
+        which = "that failed was seen" if job.pods else "of it was seen"
+        return f"; no pod {which}: how they ended is not known"
     if rule is OOM:
         found = _first_oom(pods)
         if found is None:
@@ -525,7 +527,8 @@ def _todo(facts: Facts, job: Job, rule: Rule, pods: list[Pod]) -> str | None:
         place = of_job_in_kubectl(job.namespace, job.name)
         read = f"Read the logs of their pods: kubectl logs {place} --prefix --tail=20"
         return _GONE if _are_gone(job, pods) else read
-    return _otherwise(facts, job, pods, never=never) if rule is OTHERWISE else None
+    late = DONE_LATE if rule is TOO_LONG and was_done(job) else None
+    return _otherwise(facts, job, pods, never=never) if rule is OTHERWISE else late
 
 
 def _otherwise(facts: Facts, job: Job, pods: list[Pod], *, never: bool) -> str | None:
@@ -542,6 +545,8 @@ def _otherwise(facts: Facts, job: Job, pods: list[Pod], *, never: bool) -> str |
             f"Nobody looked at its pods: kubectl get pods {place} lists those that are left, "
             f"kubectl logs {place} --prefix --tail=20 what they said."
         )
+    if not pods and job.pods:
+        return "Keep logs outside the pods: those that failed went before anybody looked."
     if not pods:
         keep = "" if never else " restartPolicy Never keeps failed pods; OnFailure's are deleted."
         return f"Keep logs outside the pods, which went before anybody looked.{keep}"

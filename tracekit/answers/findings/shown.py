@@ -13,6 +13,7 @@ from tracekit.answers.endings import LOST_CONTAINER
 from tracekit.answers.event_index import is_pod_of
 from tracekit.answers.findings.cron_stalls import of_warning
 from tracekit.answers.findings.events_alone import (
+    BEGAN,
     BESIDE,
     FAILED,
     FAILS,
@@ -33,33 +34,37 @@ from tracekit.answers.findings.nodes import NodeSigns, signs_of_node, signs_of_u
 from tracekit.answers.findings.pulls import PULLS
 from tracekit.answers.findings.shown_crons import LONG_AGO, held_up, long_ago
 from tracekit.answers.findings.shown_jobs import ENDING, ENDINGS
+from tracekit.answers.findings.telling import is_harmless, is_over
 from tracekit.answers.findings.unplaced import SET_UP_NS
 from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.parts import RuleGroup
 from tracekit.answers.remedies import (
     MORE_MEMORY,
+    NOT_BEGUN,
     NOT_LOCATED,
+    against_sidecar,
     of_eviction,
     of_kubelet,
     of_pull,
     of_scheduler,
 )
 from tracekit.answers.trace_model import Facts, Seen, State
-from tracekit.answers.waits import CONFIGURATION
-from tracekit.answers.words import clock, counted, shortened
+from tracekit.answers.waits import CONFIGURATION, SIDECAR_NS
+from tracekit.answers.words import clock, counted, named, shortened
 from tracekit.base.escaping import for_shell
 from tracekit.base.kube.printed.ages import age_of
 from tracekit.base.kube.printed.model import Shown, ShownContainer, ShownEvent
-from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.base.kube.timestamps import NS_PER_S, parse_rfc3339
 
 TROUBLED = Rule(
     "TK444", "a pod that was shown in trouble", Severity.WARNING,
     "Where it was shown last, its STATUS or the state of a container is one that the kubelet gives "
     "when an image does not come, a container cannot start or has failed, or a node took or "
     "refused the pod; or its condition PodScheduled is False; or its AGE is 10 minutes or more and "
-    "it has not begun (Pending, ContainerCreating, PodInitializing). Or (info, as nothing tells "
-    "since when) it is Terminating, SchedulingGated, NotReady (a container of it has ended and "
-    "another runs on), or in its init containers.",
+    "it has not begun (Pending, ContainerCreating, PodInitializing); or a description has a pod of "
+    "a Job whose containers have ended well, 5 minutes before or more, but for some. Or (info, as "
+    "nothing tells since when) it is Terminating, SchedulingGated, NotReady (a container of it has "
+    "ended and another runs on), or in its init containers.",
     "A pod that runs, or goes, a moment later.",
     "Read what its container said: kubectl logs POD, with --previous where it was restarted.",
     rank=19,
@@ -316,6 +321,9 @@ def _pod(facts: Facts, one: _Object, last: Shown) -> Iterator[Case]:
     found = next(filter(None, map(_container_trouble, last.containers or ())), None)
     if last.reason in _NODES:
         found = None  # its containers ended by that
+    if found is None and (outlived := _outlived(facts, one, last)) is not None:
+        yield outlived
+        return
     reason, where = found or (_pod_trouble(last), "")
     said = [e for e in one.events if e.type == "Warning"]
     message = last.message or (said[-1].message if said else "")
@@ -332,6 +340,27 @@ def _pod(facts: Facts, one: _Object, last: Shown) -> Iterator[Case]:
     if reason not in _NODES and (by := _ender(one)) is not None:
         detail, todo = f"{detail}; {by[0]}", by[1]
     yield _case(facts, one, TROUBLED, f"was shown as {reason}", detail, todo)
+
+
+def _outlived(facts: Facts, one: _Object, last: Shown) -> Case | None:
+    """A pod whose work has ended well, as described, while a container beside it has not."""
+    regular = [c for c in last.containers or () if not c.init]
+    done = [c for c in regular if c.state == "Terminated" and c.exit_code == 0]
+    others = [c.name for c in regular if c.state in ("Running", "Waiting")]
+    if last.owner_kind != "Job" or not done or len(done) + len(others) < len(regular) or not others:
+        return None
+    ends = [parse_rfc3339(c.finished or "") for c in done]
+    said = next((e for e in reversed(one.events) if e.reason in ("Killing", "Unhealthy")), None)
+    words = f"; Event {said.reason}: {shortened(said.message)}" if said is not None else ""
+    since_ns = max((at_ns for at_ns in ends if at_ns is not None), default=None)
+    lasts = since_ns is not None and one.looks[-1].at_ns - since_ns >= SIDECAR_NS
+    ended = f"{named([c.name for c in done])} ended with exit code 0"
+    ended += f" at {clock(since_ns)}" if since_ns is not None else ""
+    return _case(
+        facts, one, TROUBLED, f"is done but for container {named(others)}",
+        f"{ended}{_when(one)}; a pod succeeds when all its containers have{words}",
+        against_sidecar("Jobs"), None if lasts else Severity.INFO,
+    )  # fmt: skip
 
 
 #: Statuses that are trouble only where they last, which one look does not tell. Upstream: kubectl,
@@ -460,7 +489,22 @@ def _warnings(facts: Facts, one: _Object) -> Iterator[Case]:
         todo = advice_for(one.target, reason, last.message)
         by = lost_by(one.target, reason, last.message)
         claim = f"was shown with the warning {reason}" if by is None else was_ended(by, reason)
-        yield _case(facts, one, WARNED, claim, detail, todo)
+        severity = None
+        if by is None and (is_harmless(state) or _began_after(one, state)):
+            severity = Severity.INFO
+        if severity is not None and not is_harmless(state):
+            detail, todo = f"{detail}; it began after that", BEGAN
+        yield _case(facts, one, WARNED, claim, detail, todo, severity)
+
+
+def _began_after(one: _Object, event: State) -> bool:
+    """Whether a pod began after what hindered it: by an Event, or as its containers were shown."""
+    if one.target.kind != "Pod" or is_over(event, one.states):
+        return one.target.kind == "Pod"
+    begun = one.last is not None and any(
+        c.state in ("Running", "Terminated") and not c.init for c in one.last.containers or ()
+    )
+    return begun and event.row["reason"] in NOT_BEGUN
 
 
 def _cells(last: Shown | None) -> str:

@@ -55,9 +55,14 @@ def _weight(event: State, beside: Sequence[State]) -> int:
     message = str(event.row["message"] or "")
     if is_harmless(event):
         return _OVER
-    if event.row["reason"] in NOT_BEGUN and any(_is_after(other, event) for other in beside):
+    if is_over(event, beside):
         return _OVER
     return int(any(words in message for words in _VAGUE))
+
+
+def is_over(event: State, beside: Iterable[State]) -> bool:
+    """Whether it tells of what hindered a pod from beginning, and others that it began after it."""
+    return event.row["reason"] in NOT_BEGUN and any(_is_after(other, event) for other in beside)
 
 
 def _is_after(other: State, event: State) -> bool:

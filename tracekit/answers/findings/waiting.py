@@ -76,7 +76,7 @@ FAILS_AGAIN = Rule(
 TERMINATING = Rule(
     "TK430", "a Job that waits for a pod that does not go", Severity.WARNING,
     "A pod of the Job is there 30 s or more after its deletionTimestamp (the grace period is "
-    "counted in it), and the Job is unfinished.",
+    "counted in it), and the Job is unfinished, or is being deleted itself.",
     "A kubelet that was away for a moment.",
     "If the node is gone for good: kubectl delete pod NAME --force --grace-period=0, or taint the "
     "node with node.kubernetes.io/out-of-service=nodeshutdown:NoExecute.",
@@ -172,6 +172,7 @@ class Waiting(RuleGroup):
         """The cases about the objects of a part."""
         for job in facts.jobs:
             yield from waits(facts, job)
+            yield from _holds_deletion(facts, job)
             yield from _uncountable(facts, job)
             yield from ttl_took(facts, job)
             yield from taken_at_its_end(job)
@@ -205,6 +206,15 @@ def waits(facts: Facts, job: Job) -> list[Case]:
     for wait in held_by(facts, job):
         by_kind[wait.wait].append(wait)
     return [_case(facts, job, found) for found in by_kind.values()]
+
+
+def _holds_deletion(facts: Facts, job: Job) -> Iterator[Case]:
+    """The pods that keep a Job which has ended, and is being deleted, from going."""
+    if job.ended_ns is None or job.gone_ns is not None or job.last.row["deleted_ns"] is None:
+        return
+    found = [wait for wait in held_by(facts, job) if wait.wait is Wait.TERMINATING]
+    if found:
+        yield _terminating(facts, job, found)
 
 
 def _case(facts: Facts, job: Job, found: list[PodWait]) -> Case:
@@ -420,6 +430,8 @@ def _node_lost(facts: Facts, job: Job, found: list[PodWait]) -> Case:
 def _terminating(facts: Facts, job: Job, found: list[PodWait]) -> Case:
     first = found[0]
     target = job.last.true("FailureTarget") or job.last.true("SuccessCriteriaMet")
+    if job.ended_ns is not None:
+        target = None  # that is over
     claim = "waits for a pod that is being deleted and does not go"
     before = ""
     if target is not None:

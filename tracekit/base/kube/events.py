@@ -31,6 +31,10 @@ MAKERS: Final = (
 )  # fmt: skip
 
 
+#: Its Events tell of pods that it cannot count. Upstream: pkg/controller/disruption.
+PDB: Final = "PodDisruptionBudget"
+
+
 @dataclass(slots=True)
 class SpamBucket:
     """What the spam filter still lets pass of one object; a full bucket is that of a new one."""

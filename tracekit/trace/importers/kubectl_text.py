@@ -20,7 +20,7 @@ from typing import Final
 
 import msgspec
 
-from tracekit.base.kube.events import MAKERS
+from tracekit.base.kube.events import MAKERS, PDB
 from tracekit.base.kube.printed.ages import age_of
 from tracekit.base.kube.printed.model import LeftOut, Shown, ShownEvent
 from tracekit.base.kube.printed.texts import Item, Reading, is_printed
@@ -42,8 +42,9 @@ HINTS: Final = (
     rb"Non-terminated Pods:|(?:Normal|Warning) +[A-Z]\w+ +(?:cronjob|job|pod|node)/"
 )
 _STREAMS = {"Job": "jobs", "CronJob": "cronjobs", "Pod": "pods"}
-#: Kinds of which Events alone are read: they tell of nodes, and what was refused to makers of Jobs.
-_EVENTS_ONLY = frozenset(("Node", *MAKERS))
+#: Kinds of which Events alone are read: they tell of nodes, of what was refused to makers of Jobs,
+#: and of pods that no budget can count.
+_EVENTS_ONLY = frozenset(("Node", PDB, *MAKERS))
 _WHY = "text that kubectl prints for people has no states, only what somebody was shown"
 
 

@@ -11,7 +11,7 @@ from typing import Literal, cast
 
 from msgspec import Struct
 
-from tracekit.base.kube.events import MAKERS
+from tracekit.base.kube.events import MAKERS, PDB
 from tracekit.base.kube.printed.model import Kind, LeftOut, Shown, ShownEvent
 
 _COLUMNS = (
@@ -44,7 +44,7 @@ _EVENT_ROW = re.compile(
 )
 _KINDS = {
     "jobs": "Job", "pods": "Pod", "cronjobs": "CronJob",
-    **{kind.lower(): kind for kind in ("Job", "Pod", "CronJob", "Node", *MAKERS)},
+    **{kind.lower(): kind for kind in ("Job", "Pod", "CronJob", "Node", PDB, *MAKERS)},
 }  # fmt: skip
 _JOB_NAME = ("batch.kubernetes.io/job-name", "job-name")
 _JOB_UID = ("batch.kubernetes.io/controller-uid", "controller-uid")
