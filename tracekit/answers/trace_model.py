@@ -412,6 +412,8 @@ class Facts:
     #: Evictions that were refused, and writes that met a conflict, with `done_ns`: when the same
     #: was done after all.
     refused_again: Sequence[Row] = ()
+    #: Deletions of Jobs and CronJobs of which an audit log has the request, and no body.
+    bare_deletions: Sequence[Row] = ()
     #: Of a trace that was made of text for people: all that it shows, in order.
     shown: Sequence[Seen] = ()
     is_whole: bool = True  # whether these are all Jobs: else nothing is known of a backlog

@@ -1,6 +1,11 @@
-"""The account of an object out of what kubectl printed for people: nothing of it is judged."""
+"""The account of an object out of what has no states: nothing of it is judged.
+
+That is what kubectl printed for people, or an audit log without bodies.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from tracekit.answers.model import Finding
 from tracekit.answers.shown_steps import Owners, ShownStep, steps_of
@@ -12,6 +17,7 @@ from tracekit.sql.findings import findings_of
 from tracekit.sql.object_findings import finding_lines
 from tracekit.sql.session import Session
 from tracekit.sql.shown_texts import shown_in
+from tracekit.sql.timeline import timeline_of
 from tracekit.trace.reading.objects import Objects
 
 
@@ -35,10 +41,16 @@ def account_of_shown(
         UsageError: Nothing of that name was shown, or the time cannot be read.
     """
     shown = list(shown_in(session))
-    kind, space, name = _named(shown, key, namespace)
-    steps = [step for step in steps_of(shown) if _belongs(step, kind, space, name)]
+    if shown:
+        kind, space, name = _named(shown, key, namespace)
+        steps = [step for step in steps_of(shown) if _belongs(step, kind, space, name)]
+        why = f"{why}; ages are rounded, and times by them"
+    else:
+        space, name = session.objects.key(key, namespace)
+        kind = "Job" if (space, name) in session.objects.jobs else "CronJob"
+        steps = list(_requests(session, (space, name)))
     narrative = Narrative(kind, space, name, [_step(one, kind, name) for one in steps])
-    narrative.closing = f"Nothing of it is judged: {why}; ages are rounded, and times by them."
+    narrative.closing = f"Nothing of it is judged: {why}."
     within = time_range(session.end_ns, since=since, from_=from_, to=to)
     if within.until_ns is not None and within.until_ns >= session.end_ns:
         within = TimeRange(within.from_ns, None)  # nothing of the text lies behind it
@@ -49,6 +61,16 @@ def account_of_shown(
         narrative.findings = [finding_document(finding, trace) for finding in found]
         narrative.finding_lines = finding_lines(found, kind, space, name, trace)
     return narrative
+
+
+def _requests(session: Session, key: tuple[str, str]) -> Iterator[ShownStep]:
+    """What a log tells of requests for a Job or CronJob and what belongs to it, in order."""
+    found = timeline_of(session, key=key)
+    for one in sorted(found, key=lambda one: (one.at_ns, one.kind, one.name)):
+        yield ShownStep(
+            one.at_ns, one.kind, one.namespace, one.name, one.what, one.who, one.is_trouble,
+            one.job, one.cronjob,
+        )  # fmt: skip
 
 
 def _named(shown: list[Seen], key: str, namespace: str | None) -> tuple[str, str, str]:

@@ -28,6 +28,8 @@ from tracekit.report.table import counted
 from tracekit.sql.edits import Edit, edits_of, matching, named_object
 from tracekit.trace.format.model import STATELESS
 
+_NAMED = "SELECT 1 FROM internal._rows WHERE actor IS NOT NULL LIMIT 1"
+
 
 @click.command()
 @click.argument("trace", metavar="TRACE", shell_complete=complete_trace)
@@ -66,10 +68,11 @@ def who(
     values that these fields have now.
     """
     session, printed = session_of_one(trace)
-    if (why := session.sources[0].header.scope.get(STATELESS)) is not None:
-        tell(f"nobody's writes are known: {why}; `tracekit timeline` tells what was shown")
     if namespace is not None:
         session.objects.check_namespace(namespace)
+    why = session.sources[0].header.scope.get(STATELESS)
+    if why is not None and not session.rows(_NAMED):
+        tell(f"nobody's writes are known: {why}; `tracekit timeline` tells what was shown")
     within = range_within(lambda: session.end_ns, **times)
     space, own, stream = (
         (namespace, None, None) if key is None else named_object(session, key, namespace)

@@ -28,7 +28,8 @@ def write_edits(edits: Sequence[Edit], out: TextIO) -> None:
             (f" {_done(edit)} {edit.kind} {_key(edit)}", ""),
         ]
         write_parts(parts, out, 0, 4)
-        write_line(edit.evidence or _UNKNOWN, out, style="dim", by=4, then=4)
+        bare = ", which has not what it changed" if edit.is_bare else ""
+        write_line(f"{edit.evidence or _UNKNOWN}{bare}", out, style="dim", by=4, then=4)
         if edit.code is not None:
             write_line(f"{edit.code}: {edit.message or 'no message'}", out, by=4, then=6)
         for field in edit.fields[:_FIELDS]:

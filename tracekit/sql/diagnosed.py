@@ -101,6 +101,7 @@ def surroundings(
         "generation": _generation(session),
         "container_notes": _container_notes(session) if there.has(stream="pods") else {},
         "refused_calls": session.rows(_REFUSED_CALLS) if calls else [],
+        "bare_deletions": session.rows(_BARE_DELETIONS) if calls else [],
         "refused_again": session.rows(_REFUSED_AGAIN) if calls else [],
         "shown": shown,
         "suspended_by": suspensions(session),
@@ -175,6 +176,16 @@ WHERE type = 'CALL' AND (((reason = 'Invalid' OR code IN (400, 403))
       AND code NOT IN (404, 409, 429))
   OR (verb = 'create' AND stream IN ('jobs', 'cronjobs') AND code = 409
       AND reason = 'AlreadyExists'))
+ORDER BY recv_ns
+"""
+_BARE_DELETIONS = """
+SELECT stream, namespace, name, recv_ns, actor, actor_agent FROM internal._rows AS r
+WHERE type = 'CALL' AND verb = 'delete' AND code < 400 AND stream IN ('jobs', 'cronjobs')
+  AND name IS NOT NULL AND actor IS NOT NULL
+  AND NOT EXISTS (
+    FROM internal._states AS s
+    WHERE s.stream = r.stream AND s.namespace = r.namespace AND s.name = r.name
+  )
 ORDER BY recv_ns
 """
 # Evictions that were refused, and conflicts of writes, each with the time at which the same was
@@ -406,7 +417,7 @@ def not_judged_because(session: Session) -> str | None:
     try:
         session.compute("verdicts")
     except TracekitError as error:
-        return str(error)
+        return str(error).removesuffix("; `tracekit diagnose` says what it tells")
     return None
 
 

@@ -62,6 +62,8 @@ class Edit(Struct, frozen=True):
     #: Of a request that was refused or changed nothing: the HTTP status, and the server's message.
     code: int | None = None
     message: str = ""
+    #: Of a request that was done, and of which the log has no body: what it changed is not known.
+    is_bare: bool = False
 
 
 # Events tell of others' writes; leases are written every few seconds.
@@ -88,7 +90,7 @@ WHERE {_WHICH} AND hash(s.uid) % $parts = $part
 ORDER BY s.stream, s.namespace, s.name, s.uid, s._order, s.seq
 """  # noqa: S608 - the conditions stand above
 _CALLS: Final = """
-SELECT stream, namespace, name, recv_ns, actor, actor_agent, verb, code, message
+SELECT stream, namespace, name, recv_ns, actor, actor_agent, verb, code, reason, message
 FROM internal._rows
 WHERE type = 'CALL' AND actor IS NOT NULL
   AND coalesce(stream, '') NOT IN ('events', 'leases')
@@ -316,8 +318,16 @@ def _edit(
     )
 
 
+#: How an importer's words begin for a request that was done, and of which the log has no body.
+_BARE: Final = ("logged without", "a deletion of many", "the deletion of an object of which no")
+#: From this HTTP status on a request was not done.
+_NOT_DONE: Final = 400
+
+
 def _call(row: dict[str, Any]) -> Edit:
     actor, names = _user(row)
+    done = (row["code"] or 0) < _NOT_DONE
+    is_bare = done and str(row["reason"] or "").startswith(_BARE)
     return Edit(
         row["recv_ns"],
         _KINDS.get(row["stream"], row["stream"] or ""),
@@ -329,8 +339,9 @@ def _call(row: dict[str, Any]) -> Edit:
         names,
         "audit log",
         (),
-        row["code"],
+        None if is_bare else row["code"],
         row["message"] or "",
+        is_bare,
     )
 
 
@@ -345,6 +356,19 @@ _STREAMS: Final = {
     "pod": "pods", "pods": "pods", "po": "pods", "namespace": "namespaces", "ns": "namespaces",
     "node": "nodes", "nodes": "nodes", "quota": "resourcequotas", "resourcequota": "resourcequotas",
 }  # fmt: skip
+
+
+#: What tells of a write: a state, or somebody's request.
+_WRITTEN: Final = (
+    "stream NOT IN ('events', 'leases') "
+    "AND (type IN ('ADDED', 'MODIFIED', 'DELETED', 'LIST') OR type = 'CALL' AND actor IS NOT NULL)"
+)
+
+
+_KEYS: Final = (
+    "SELECT DISTINCT concat_ws('/', namespace, name) AS key FROM internal._rows "  # noqa: S608
+    f"WHERE {_WRITTEN} AND stream <> 'pods' AND name IS NOT NULL"
+)
 
 
 def named_object(
@@ -362,13 +386,7 @@ def named_object(
         return space, name, stream
     if stream and namespace is None and _is_there(session, first, name, None):
         return first, name, None  # a namespace called `job`
-    known = {
-        row["key"]
-        for row in session.rows(
-            "SELECT DISTINCT concat_ws('/', namespace, name) AS key FROM internal._states "
-            "WHERE stream NOT IN ('events', 'leases') AND stream <> 'pods'"
-        )
-    }
+    known = {row["key"] for row in session.rows(_KEYS)}
     wanted = f"{space}/{name}" if space else name
     names = known if space else {key.rpartition("/")[2] for key in known}
     raise UsageError(
@@ -378,8 +396,7 @@ def named_object(
 
 def _is_there(session: Session, space: str | None, name: str, stream: str | None) -> bool:
     query = (
-        "SELECT 1 FROM internal._states WHERE name = $name "
-        "AND stream NOT IN ('events', 'leases') "
+        f"SELECT 1 FROM internal._rows WHERE name = $name AND {_WRITTEN} "  # noqa: S608 - the same
         "AND ($namespace::VARCHAR IS NULL OR namespace = $namespace) "
         "AND ($stream::VARCHAR IS NULL OR stream = $stream) LIMIT 1"
     )

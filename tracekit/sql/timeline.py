@@ -127,7 +127,7 @@ def _all(
 ) -> Iterator[Happening]:
     edits: dict[tuple[str, str, int | None], Edit] = {}
     for edit in _edits(session, times, space):
-        if edit.kind == "Job" and edit.code is None:
+        if edit.kind == "Job" and edit.code is None and not edit.is_bare:
             edits[edit.namespace, edit.name, edit.resource_version] = edit
         else:
             yield from _edited(edit)
@@ -172,6 +172,8 @@ def _edits(session: Session, times: TimeRange, space: str | None) -> Iterator[Ed
             session, namespace=space, stream=stream, refused_only=refused_only, times=times
         ):
             known = edit.at_ns is not None and not edit.verb.startswith("set")
+            # What kubelets and controllers write into a status is told by others, or by nothing.
+            known = known and not (edit.is_bare and edit.verb.endswith("/status"))
             if known and times.holds(edit.at_ns or 0):
                 yield edit
 
@@ -203,6 +205,10 @@ def _edited(edit: Edit) -> Iterator[Happening]:
             return
         what = f"asked to {edit.verb}, refused ({edit.code}): {edit.message or 'no message'}"
         trouble = True
+    elif edit.is_bare:
+        what, trouble = f"{edit.verb} (what it changed is not logged)", False
+        if edit.verb.startswith(("delete", "create")):
+            what = edit.verb
     else:
         fields = [f for f in edit.fields if not f.path.startswith(_KEPT)]
         if edit.fields and not fields:

@@ -53,7 +53,7 @@ def manifest(kind: str, **spec: object) -> dict:
 
 
 METADATA = entry("create", "jobs", "j", level="Metadata", code=201)
-NO_BATCH = entry("create", "pods", "p", level="Metadata", code=201)
+NO_BATCH = entry("create", "services", "p", level="Metadata", code=201)
 RECEIVED = entry("create", "jobs", "j", stage="RequestReceived")
 
 LIST = {"apiVersion": "v1", "kind": "List", "items": objects()}
@@ -76,15 +76,15 @@ REFUSALS: dict[str, tuple[list[str], str | bytes, str]] = {
     ),
     "a pod's manifest": (["import", "it.yaml"], yaml.safe_dump(manifest("Pod")), "manifests only"),
     "names with spaces": (["import", "audit", "it is.log"], joined(watch_lines()), "but watch"),
-    "audit at Metadata": (["import", "it.log"], compact(METADATA) + b"\n", "Metadata level"),
+    "judging who wrote": (["replay", "it.log", "--diff"], compact(METADATA) + b"\n", "Metadata level"),
     "audit without answers": (["import", "it.log"], compact(RECEIVED) + b"\n", "no answer"),
-    "audit without batch": (["import", "it.log"], compact(NO_BATCH) + b"\n", "Metadata level"),
+    "audit without batch": (["import", "it.log"], compact(NO_BATCH) + b"\n", "the API group batch"),
     "prose": (["import", "it.txt"], "some prose\n", "nothing that can be imported"),
     "another table": (["import", "it.txt"], "NAME   STATUS   AGE\nn1     Ready    3d\n", "prints for people"),
     "another description": (["import", "it.txt"], "Name:   n1\nLabels: a=b\n", "prints for people"),
     "other kinds": (
         ["import", "it.yaml"],
-        yaml.safe_dump({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "uid": "u"}}),
+        yaml.safe_dump({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "n", "uid": "u"}}),
         "none of the kinds",
     ),
     "journal entries cut": (["import", "it.json"], b'{"MESSAGE":null,"_PID":"1"}\n', "journal entries"),
@@ -110,7 +110,7 @@ REFUSALS: dict[str, tuple[list[str], str | bytes, str]] = {
 }  # fmt: skip
 #: What is asked of the trace that is made of the file.
 MADE = "a.trace"
-OF_TRACE = ("judging Events", "judging text", "a trace alone", "merging looks")
+OF_TRACE = ("judging who wrote", "judging Events", "judging text", "a trace alone", "merging looks")
 
 
 def commands(said: str) -> list[list[str]]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from tracekit.answers.endings import coded, left_by, memory_limit
+from tracekit.answers.findings.bare_deletions import BARE_DELETION, bare_deletions
 from tracekit.answers.findings.batch_pods import BATCH_POD, batch_pods
 from tracekit.answers.findings.gone_at_end import (
     TTL_TOOK,
@@ -152,7 +153,7 @@ INIT_RUNS = Rule(
 RULES = (
     NODE_LOST, INIT_RUNS, RUNS_ON, OTHERS, IDLE, PODS_GONE, UNCOUNTABLE, CANNOT_START, FAILS_AGAIN,
     TERMINATING, TTL_TOOK, UNSEEN_END, EDIT_REFUSED, SPARE_PARALLELISM, BATCH_POD, ORPHANED,
-    UNENDED, *REFUSED_AGAIN,
+    UNENDED, BARE_DELETION, *REFUSED_AGAIN,
 )  # fmt: skip
 #: A Job without anything to do for so long is idle. A choice: a tool that creates a Job with no
 #: parallelism and raises it at once is not told; only when the finding comes hangs on it.
@@ -186,9 +187,10 @@ class Waiting(RuleGroup):
         yield from batch_pods(facts)
 
     def of_whole(self, whole: Facts) -> Iterator[Case]:
-        """The edits and evictions that were refused."""
+        """The edits and evictions that were refused, and deletions that requests alone tell."""
         yield from refused_edits(whole, self._suspended)
         yield from refused_again(whole)
+        yield from bare_deletions(whole)
 
     def settled(self, cases: list[Case]) -> list[Case]:
         """The same; what several Jobs have is told with its numbers where these are the same."""

@@ -226,7 +226,6 @@ def test_a_log_that_begins_late_shows_looks(tmp_path, log):
 @pytest.mark.parametrize(
     ("entries", "words"),
     [
-        ([entry("create", "jobs", "three", level="Metadata")], "written at Metadata level"),
         ([entry("list", "jobs", "")], "no write to a Job"),
         ([entry("create", "services", "x")], "none is about the API group batch"),
         (

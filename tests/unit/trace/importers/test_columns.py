@@ -107,7 +107,7 @@ def test_an_answer_that_was_taken_apart_is_not_put_together(tmp_path: Path, stor
 def test_lines_of_dotted_names_are_no_events_as_they_are(tmp_path: Path) -> None:
     """Whose first fields are an event's own; what they are about was said to be nothing of batch."""
     flat = (taken_apart({"level": "RequestResponse", **e}, "", apart=True) for e in ENTRIES)
-    with pytest.raises(TraceFormatError, match="it names who wrote which Job"):
+    with pytest.raises(TraceFormatError, match="it names who wrote which object"):
         imported(tmp_path, "\n".join(json.dumps(row, separators=(",", ":")) for row in flat))
 
 

@@ -386,7 +386,6 @@ def test_impersonation_names_who_acted(tmp_path):
         ({"objectRef": {"resource": "nodes", "name": "a"}}, "none is about the API group batch"),
         ({"verb": "get", "responseObject": None}, "no write to a Job: take the log of a time"),
         ({"responseObject": None}, "no answer that shows one"),
-        ({"level": "Metadata", "responseObject": None}, "written at Metadata level"),
     ],
 )
 def test_what_a_log_cannot_tell_is_said_as_it_is(tmp_path, change, said):

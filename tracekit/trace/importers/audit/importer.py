@@ -459,11 +459,6 @@ class AuditReader:
                 f"the log has {self._written['jobs']:,} writes to Jobs and no answer that shows "
                 "one: all were refused, or who shipped the log cut the bodies off"
             )
-        if self._written["pods"] or self._written["cronjobs"]:
-            return (
-                f"the log has {count}, none of them with a write to a Job, and those to Pods and "
-                f"CronJobs are at {_least(self._levels)} level, without what was written; {advice}"
-            )
         if self._of_batch:
             return (
                 f"the log has {count}, {self._of_batch:,} of them about the API group batch, and "
@@ -482,18 +477,17 @@ class AuditReader:
 
     def _names_writers_only(self) -> str:
         """What is said of such a log alone, "" if it has the level that is needed."""
-        deletions = self._refusals.deletions()
-        who = f"{self._lacks()}: it names who wrote which Job when, not what{deletions}; "
+        who = f"{self._lacks()}: it names who wrote which object when, not what"
         if self.result.shapes[APART]:
             return (
-                f"{who}no object can be put together of them. Export the same entries as JSON and "
-                "name that (of Cloud Logging `gcloud logging read 'protoPayload.serviceName="
-                '"k8s.io"\' --format=json` prints them)'
+                f"{who}{self._refusals.deletions()}; no object can be put together of them. Export "
+                "the same entries as JSON and name that (of Cloud Logging `gcloud logging read "
+                "'protoPayload.serviceName=\"k8s.io\"' --format=json` prints them)"
             )
         if _least(self._levels) == "RequestResponse":
             return ""
         return (
-            f"{who}the bodies of the answers are needed (RequestResponse), which `tracekit "
+            f"{who}; the bodies of the answers are needed (RequestResponse), which `tracekit "
             "manifests --audit-policy` turns on"
         )
 
@@ -511,10 +505,13 @@ class AuditReader:
                 f"{self._lacks()}: it tells who wrote, and the other sources what was written"
             )
             return False
-        if self._written["jobs"] and (said := self._names_writers_only()):
-            raise TraceFormatError(said)
-        if not any(result.streams[stream] for stream in _WORKLOADS):
-            raise TraceFormatError(self._why_nothing())
+        if any(result.streams[stream] for stream in _WORKLOADS) and not self._written["jobs"]:
+            return True
+        said = self._names_writers_only() if any(map(self._written.get, _WORKLOADS)) else ""
+        said = said if self._refusals.if_all(self._written) is None else ""
+        if not said or result.shapes[APART]:
+            raise TraceFormatError(said or self._why_nothing())
+        result.stateless = said
         return True
 
     def _judge_levels(self) -> None:
