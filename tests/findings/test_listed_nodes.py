@@ -38,6 +38,7 @@ def listed(*objects: Object) -> str:
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": [*objects]})
 
 
+KARPENTER = {"key": "karpenter.sh/disrupted", "effect": "NoSchedule", "timeAdded": at("09:50")}
 CORDON = {
     "key": "node.kubernetes.io/unschedulable",
     "effect": "NoSchedule",
@@ -52,6 +53,13 @@ ASKED: dict[str, tuple[Object, str, tuple[str, ...], tuple[str, ...]]] = {
         "Node n1: condition Ready Unknown since 2026-05-04 09:30:00Z"), ("Events of node",)),
     "lost, cordoned": (node(LOST, unschedulable=True, taints=[CORDON]), "False", (
         "TK441", "spec.unschedulable since 2026-05-04 09:10:00Z"), ()),
+    "karpenter#3185, taken away": (node(("Ready", "True", "08:30"), taints=[KARPENTER]), "True", (
+        "INFO TK445 Node n1: was listed with taint karpenter.sh/disrupted, and runs pods of Jobs",
+        "since 2026-05-04 09:50:00Z; app/work-a"), ("TK441", "condition")),
+    "a drain that begins": (node(("Ready", "True", "08:30"), unschedulable=True), "True", (
+        "INFO TK445 Node n1: was listed with spec.unschedulable",), ("since",)),
+    "another taint": (node(("Ready", "True", "08:30"), taints=[{**KARPENTER, "key": "gpu"}]), "True",
+                      (), ("TK445",)),
     "well": (node(("Ready", "True", "08:30")), "False", (), ("TK441",)),
     "a pod that answers": (node(LOST), "True", (), ("TK441",)),
     "just now": (node(("Ready", "Unknown", "10:00")), "False", (), ("TK441",)),

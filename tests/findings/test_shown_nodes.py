@@ -66,6 +66,13 @@ FULL = condition(
         (node(FULL, WELL), ("was shown with DiskPressure True", "Free the disk of node n9"), ("Ready",)),
         (node(WELL), (), ("TK445",)),
         (
+            # autoscaler#2967; the value is when it was set, in Unix s.
+            node(WELL).replace("Roles:", "Taints:             ToBeDeletedByClusterAutoscaler="
+                               "1777888698:NoSchedule\n                    gpu:NoSchedule\nRoles:"),
+            ("INFO TK445 Node n9: was shown with taint ToBeDeletedByClusterAutoscaler",
+             "since 2026-05-04 09:58:18Z"), ("gpu", "condition"),
+        ),
+        (
             node(LOST) + POD,
             ("Pod app/load-x2x4z: was ended by the taint-eviction-controller",
              "Node n9: condition Ready Unknown since 2026-05-04 09:34:00Z"),
@@ -73,7 +80,7 @@ FULL = condition(
         ),
         (node(WELL) + POD, ("was ended by the taint-eviction-controller",), ("condition", "Node n9")),
     ],
-    ids=["lost", "a full disk", "well", "why its pod was ended", "well before its pod was ended"],
+    ids=["lost", "a full disk", "well", "taken away", "why its pod was ended", "well before its pod was ended"],
 )  # fmt: skip
 def test_conditions_of_a_described_node_are_told(
     text: str, says: tuple[str, ...], not_said: tuple[str, ...],

@@ -129,6 +129,25 @@ def cordoned(since_ns: int, at_ns: int) -> NodeEvent:
     )
 
 
+#: By the key of a taint: the reason of the Events that tell the same. Upstream:
+#: cluster-autoscaler/utils/taints, karpenter's pkg/apis/v1 (taints.go).
+_TAINTS: Final = {
+    "ToBeDeletedByClusterAutoscaler": "ScaleDown",
+    "karpenter.sh/disrupted": "DisruptionTerminating",
+    "karpenter.sh/disruption": "DisruptionTerminating",
+}
+
+
+def by_taint(key: str, since_ns: int | None, at_ns: int) -> NodeEvent | None:
+    """What a taint of a node that was seen at a time tells; None: nothing."""
+    if key == CORDONED:
+        return cordoned(since_ns or at_ns, at_ns)
+    if key not in _TAINTS:
+        return None
+    first_ns = since_ns or at_ns
+    return NodeEvent(_TAINTS[key], "", first_ns, max(first_ns, at_ns), condition=f"taint {key}")
+
+
 def lost_since(events: Sequence[NodeEvent]) -> NodeEvent | None:
     """By what it is known that a node does not answer, where that is not over."""
     lost = [event for event in events if event.reason == _LOST]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from tracekit.answers.node_events import CORDONED, REASONS, NodeEvent, by_condition, cordoned
+from tracekit.answers.node_events import CORDONED, REASONS, NodeEvent, by_condition, by_taint
 from tracekit.answers.trace_model import Seen
 from tracekit.base.kube.decode import as_items, as_map, as_text, as_time
 from tracekit.base.kube.printed.ages import age_of
@@ -75,10 +75,14 @@ def of_listed(raw: str | bytes | None, at_ns: int) -> Iterator[NodeEvent]:
         )  # fmt: skip
         if event is not None:
             yield event
+    listed = as_items(spec.get("taints"))
+    taints = {as_text(one.get("key")): as_time(one.get("timeAdded")) for one in listed}
     if spec.get("unschedulable") is True:
-        taints = as_items(spec.get("taints"))
-        times = (as_time(t.get("timeAdded")) for t in taints if t.get("key") == CORDONED)
-        yield cordoned(next(times, None) or at_ns, at_ns)
+        taints.setdefault(CORDONED, None)
+    for key, added_ns in taints.items():
+        event = by_taint(key, added_ns, at_ns)
+        if event is not None:
+            yield event
 
 
 def _add_conditions(found: dict[str, list[NodeEvent]], node: Shown, at_ns: int) -> None:
@@ -88,6 +92,13 @@ def _add_conditions(found: dict[str, list[NodeEvent]], node: Shown, at_ns: int) 
         if since_ns is None or since_ns < 0:
             continue
         event = by_condition(one.type, one.status, one.message or "", since_ns, at_ns)
+        if event is not None:
+            found.setdefault(node.name, []).append(event)
+    for taint in node.node_taints:
+        key, _, value = taint.rpartition(":")[0].partition("=")
+        # The cluster autoscaler writes when it did that.
+        added_ns = int(value) * NS_PER_S if value.isascii() and value.isdigit() else None
+        event = by_taint(key, added_ns if (added_ns or 0) <= at_ns else None, at_ns)
         if event is not None:
             found.setdefault(node.name, []).append(event)
 

@@ -42,7 +42,9 @@ WARNED = Rule(
     "TK445", "Events of type Warning that were shown", Severity.WARNING,
     "A table or a description has them, about an object of which no other finding tells; or Events "
     "are all that the record has, and they are about Jobs, CronJobs, pods, or who makes those (of "
-    "pods also that others ended them, whatever the type; of nodes, as an info, trouble).",
+    "pods also that others ended them, whatever the type; of nodes, as an info, trouble). Or a "
+    "node was listed in trouble, cordoned or with the taint of an autoscaler that takes it away, "
+    "and runs pods of unfinished Jobs (info).",
     "What was over a moment later.",
     BESIDE, rank=36,
 )  # fmt: skip
@@ -90,6 +92,23 @@ def by_events_alone(facts: Facts) -> Iterator[Case]:
     for key, events in pods.items():
         yield from _of_pod(facts, Target(*key, _uid(events)), events, nodes)
     yield from of_nodes(facts, nodes, "was told of")
+
+
+def of_nodes_at_work(facts: Facts) -> Iterator[Case]:
+    """Nodes that say of themselves that they are in trouble, while pods of Jobs run on them."""
+    there: defaultdict[str, list[str]] = defaultdict(list)
+    for job in facts.jobs if facts.node_events else ():
+        for pod in job.pods if job.ended_ns is None and job.gone_ns is None else ():
+            if pod.phase == "Running" and pod.last.row["deleted_ns"] is None and not pod.last.gone:
+                there[str(pod.last.row["node_name"])].append(f"{pod.namespace}/{pod.name}")
+    for node, trouble, signs in troubled(facts):
+        lost = trouble.reason == "NodeNotReady"  # TK441 tells of its pods
+        if trouble.condition and not lost and (pods := there.get(node)):
+            yield _case(
+                Target("Node", "", node), [trouble.first_ns, trouble.last_ns],
+                f"was listed with {trouble.condition}, and runs pods of Jobs",
+                f"{signs.said}; {named(pods)}", Severity.INFO, signs.todo,
+            )  # fmt: skip
 
 
 def of_nodes(facts: Facts, but: Collection[str], was: str) -> Iterator[Case]:

@@ -179,7 +179,8 @@ def _said(event: NodeEvent) -> str:
     if event.condition:
         why = f" ({shortened(event.message)})" if event.message else ""
         when = "since" if event.first_ns < event.last_ns else "as of"
-        what = "condition " if " " in event.condition else ""
+        plain = event.condition.startswith("taint ") or " " not in event.condition
+        what = "" if plain else "condition "
         return f"{what}{event.condition} {when} {clock(event.first_ns)}{why}"
     when = f"at {clock(event.last_ns)}"
     if event.times > 1 and event.first_ns < event.last_ns:

@@ -25,6 +25,7 @@ from tracekit.answers.findings.events_alone import (
     lost_by,
     lost_in,
     of_nodes,
+    of_nodes_at_work,
     reason_of,
     summary_of,
     was_ended,
@@ -121,8 +122,9 @@ class Texts(RuleGroup):
     """The rules of this family."""
 
     def of_part(self, facts: Facts) -> Iterator[Case]:
-        """What Events tell of objects of which nothing was listed; what is shown is not cut."""
-        return by_events_alone(facts)
+        """What Events and listed nodes tell beside Jobs; what is shown is not cut."""
+        yield from by_events_alone(facts)
+        yield from of_nodes_at_work(facts)
 
     def of_whole(self, whole: Facts) -> Iterator[Case]:
         """Every case of this family."""

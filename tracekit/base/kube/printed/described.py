@@ -59,8 +59,13 @@ def described(lines: Sequence[str]) -> Iterator[Shown | ShownEvent | LeftOut]:
     shown = _object(name, fields)
     if "Non-terminated Pods" in fields:
         conditions = tuple(_of_node(fields.get("Conditions")))
-        if conditions:
-            yield Shown(kind="Node", how="describe", name=name, node_conditions=conditions)
+        taints = fields.get("Taints")
+        found = (taints.value, *taints.lines) if taints is not None else ()
+        texts = tuple(text.strip() for text in found if text not in _UNSET)
+        if conditions or texts:
+            shown = Shown(kind="Node", how="describe", name=name, node_taints=texts)
+            shown.node_conditions = conditions
+            yield shown
         yield from _events("Node", name, None, fields.get("Events"))
         return
     if shown is None:

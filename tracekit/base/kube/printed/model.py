@@ -89,6 +89,8 @@ class Shown(Struct, kw_only=True, omit_defaults=True):
     conditions: Mapping[str, str] | None = None
     #: Of a node.
     node_conditions: tuple[ShownCondition, ...] = ()
+    #: KEY=VALUE:EFFECT, or KEY:EFFECT.
+    node_taints: tuple[str, ...] = ()
 
 
 class ShownEvent(Struct, kw_only=True, omit_defaults=True):
