@@ -87,7 +87,7 @@ def test_timeline_tells_requests_in_order(run, log: str) -> None:  # noqa: F811
 
 def test_diagnose_names_who_deleted_and_judges_nothing(run, log: str) -> None:  # noqa: F811
     out = " ".join(run("diagnose", log)[1].split())
-    assert "INFO TK463 Job app/migrate: its deletion was asked for by lena" in out
+    assert "INFO TK463 Job app/migrate: deletion was asked for by lena" in out
     assert "whether it had ended is not known" in out
     assert "TK433 Job app/migrate: delete by mia was refused (403)" in out
     assert "TK906 the record: has no verdicts" in out
@@ -99,9 +99,21 @@ def test_diagnose_names_who_deleted_and_judges_nothing(run, log: str) -> None:  
 
 def test_explain_tells_the_requests_for_one(run, log: str) -> None:  # noqa: F811
     out = " ".join(run("explain", log, "migrate")[1].split())
-    assert "info TK463: its deletion was asked for by lena" in out
+    assert "info TK463: deletion was asked for by lena" in out
     assert "2026-05-04 09:00:00.010 Job: create (by argocd)" in out
     assert "Nothing of it is judged: this log was written at Metadata level" in out
+
+
+def test_deletions_have_the_requests_for_jobs(run, log: str) -> None:  # noqa: F811
+    query = "SELECT kind, name, deleted_by, actor, gone_at, delete_evidence FROM deletions"
+    rows = json.loads(run("sql", log, query, "-o", "json")[1])
+    assert [tuple(row.values())[:3] for row in rows] == [
+        ("Job", "migrate", "user"), ("Job", "old", "ttl-after-finished-controller"),
+    ]  # fmt: skip
+    assert (rows[0]["actor"], rows[0]["gone_at"]) == ("lena", None)
+    assert rows[0]["delete_evidence"] == (
+        "audit log: delete by lena (kubectl/v1.33), without a body"
+    )
 
 
 def test_beside_a_record_it_names_who_wrote_as_before(run, log: str, tmp_path: Path) -> None:  # noqa: F811

@@ -30,7 +30,7 @@ def bare_deletions(facts: Facts) -> Iterator[Case]:
             yield Case(
                 BARE_DELETION,
                 Target(_KINDS[row["stream"]], row["namespace"] or "", row["name"]),
-                f"its deletion was asked for by {user}", at_ns, at_ns,
+                f"deletion was asked for by {user}", at_ns, at_ns,
                 f"{clock(at_ns)}, by the audit log{by}; the log has no body of it: whether it had "
                 "ended is not known",
                 evidence={"user": user, "client": row["actor_agent"]},

@@ -3,6 +3,26 @@ CREATE MACRO utc(ns) AS make_timestamp(ns // 1000);
 --- trace_end(): when the last row of the traces was received (UTC): the end of what is known.
 CREATE MACRO trace_end() AS (SELECT make_timestamp(max(trace_end_ns) // 1000) FROM internal._ends);
 
+-- Which controller a user is that deleted something: NULL for any of the controller manager's.
+CREATE MACRO deleter_of(user_name) AS (
+  CASE WHEN user_name = 'system:kube-scheduler' THEN 'kube-scheduler'
+       WHEN user_name = 'system:kube-controller-manager' THEN NULL
+       WHEN starts_with(user_name, 'system:serviceaccount:kube-system:') THEN
+         CASE split_part(user_name, ':', 4)
+           WHEN 'generic-garbage-collector' THEN 'garbage-collector'
+           WHEN 'node-controller' THEN 'taint-eviction-controller'
+           WHEN 'job-controller' THEN 'job-controller'
+           WHEN 'cronjob-controller' THEN 'cronjob-controller'
+           WHEN 'ttl-after-finished-controller' THEN 'ttl-after-finished-controller'
+           WHEN 'namespace-controller' THEN 'namespace-controller'
+           WHEN 'pod-garbage-collector' THEN 'pod-garbage-collector'
+           WHEN 'taint-eviction-controller' THEN 'taint-eviction-controller'
+           ELSE 'user'
+         END
+       ELSE CASE WHEN user_name IS NOT NULL THEN 'user' END
+  END
+);
+
 CREATE MACRO seconds_between(from_ns, until_ns) AS (until_ns - from_ns) / 1e9;
 
 -- By receipt where both ends were watched, else between the API's whole seconds.

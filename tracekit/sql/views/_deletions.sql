@@ -107,21 +107,7 @@ facts AS (
            )) AS seen,
          CASE
            WHEN asker.verb = 'create/eviction' THEN 'eviction'
-           WHEN asker.name = 'system:kube-scheduler' THEN 'kube-scheduler'
-           WHEN asker.name = 'system:kube-controller-manager' THEN NULL  -- any of its controllers
-           WHEN starts_with(asker.name, 'system:serviceaccount:kube-system:') THEN
-             CASE split_part(asker.name, ':', 4)
-               WHEN 'generic-garbage-collector' THEN 'garbage-collector'
-               WHEN 'node-controller' THEN 'taint-eviction-controller'
-               WHEN 'job-controller' THEN 'job-controller'
-               WHEN 'cronjob-controller' THEN 'cronjob-controller'
-               WHEN 'ttl-after-finished-controller' THEN 'ttl-after-finished-controller'
-               WHEN 'namespace-controller' THEN 'namespace-controller'
-               WHEN 'pod-garbage-collector' THEN 'pod-garbage-collector'
-               WHEN 'taint-eviction-controller' THEN 'taint-eviction-controller'
-               ELSE 'user'
-             END
-           ELSE CASE WHEN asker.name IS NOT NULL THEN 'user' END
+           ELSE deleter_of(asker.name)
          END AS audited
   FROM afterwards
   LEFT JOIN disruptions ON disruptions.trace = afterwards.trace AND disruptions.uid = afterwards.uid
