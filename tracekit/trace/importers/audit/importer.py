@@ -505,10 +505,11 @@ class AuditReader:
                 f"{self._lacks()}: it tells who wrote, and the other sources what was written"
             )
             return False
-        if any(result.streams[stream] for stream in _WORKLOADS) and not self._written["jobs"]:
-            return True
         said = self._names_writers_only() if any(map(self._written.get, _WORKLOADS)) else ""
         said = said if self._refusals.if_all(self._written) is None else ""
+        has_states = any(result.streams[stream] for stream in _WORKLOADS)
+        if has_states and not (said and self._written["jobs"]):
+            return True
         if not said or result.shapes[APART]:
             raise TraceFormatError(said or self._why_nothing())
         result.stateless = said
