@@ -37,7 +37,11 @@ _SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("Slack token", re.compile(r"\bxox[abpors]-[0-9A-Za-z-]{10,}")),
     ("Google API key", re.compile(r"\bAIza[\w-]{35}")),
     ("secret key of an API", re.compile(r"\bsk[-_](?:live_|proj-|ant-)?[0-9A-Za-z_-]{20,}")),
-    ("password in a URL", re.compile(r"\b[a-zA-Z][a-zA-Z0-9+.-]*://([^/\s:@]*:[^/\s@]+)@")),
+    # From the beginning of the word on: from each letter in it would take its length squared.
+    (
+        "password in a URL",
+        re.compile(r"(?<![a-zA-Z0-9+.-])[a-zA-Z0-9+.-]+://([^/\s:@]*:[^/\s@]+)@"),
+    ),
     (
         "credential of a header",
         re.compile(rf"(?i)\b(?:bearer|basic)\s+{_NOT_A_STAND_IN}([\w.~+/=-]{{12,}})"),

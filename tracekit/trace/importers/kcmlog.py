@@ -68,7 +68,8 @@ _TABLE_BYTES = 64 * 1024
 #: Blanks before a document's first sign are looked past so far.
 _HEAD_BYTES = 4096
 _MESSAGE = re.compile(rb'^"((?:[^"\\]|\\.)*)" ?')
-_PAIR = re.compile(rb'([\w.-]+)=("(?:[^"\\]|\\.)*"|[^\s"]\S*)')
+#: A name is looked for from its beginning on: from each letter would take its length squared.
+_PAIR = re.compile(rb'(?<![\w.-])([\w.-]+)=("(?:[^"\\]|\\.)*"|[^\s"]\S*)')
 _FLAG = re.compile(r'^FLAG: --([a-z-]+)="(.*)"$')
 #: Flags on which a verdict depends, and the gates.
 _FLAGS = frozenset(

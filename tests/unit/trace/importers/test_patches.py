@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 
 import pytest
+from click.testing import CliRunner
 
-from tests.unit.trace.importers.audit_logs import shipped
+from tests.unit.trace.importers.audit_logs import entry as written
+from tests.unit.trace.importers.audit_logs import shipped, write
+from tracekit.cli.import_ import import_
+from tracekit.trace.importers.audit import objects
 from tracekit.trace.importers.audit.entry import decode_entry
 from tracekit.trace.importers.audit.patches import UnknownOutcomeError, patched
 from tracekit.trace.importers.audit.unanswered import sent, state_after
+from tracekit.trace.reading.reader import TraceReader
 
 KUBECTL = "kubectl/v1.36.3"
 
@@ -129,6 +135,15 @@ def test_apply_where_nothing_is_given_up():
     assert "kind" not in made
 
 
+MANY = [f"example.com/{number}" for number in range(2_001)]
+#: Three kilobytes that stood for 2^40 times an object.
+DOUBLING = [{"op": "copy", "from": "/metadata", "path": f"/metadata/{n}"} for n in range(40)]
+
+
+def strategic(metadata):
+    return {"metadata": {"$retainKeys": ["finalizers"], **metadata}}
+
+
 @pytest.mark.parametrize(
     ("obj", "patch", "uri", "why"),
     [
@@ -138,8 +153,38 @@ def test_apply_where_nothing_is_given_up():
         (BASE, [{"op": "remove", "path": "/spec/x"}], "", "not one of the object known"),
         (BASE, [{"op": "jump", "path": "/spec"}], "", "unknown operation"),
         (BASE, "text", "", "neither an object nor an array"),
+        (BASE, DOUBLING, "", "copies more than an API server lets it"),
+        ({"metadata": {"finalizers": MANY}}, strategic({"finalizers": MANY}), "", "2,000 elements"),
+        (
+            {"metadata": {"finalizers": MANY}},
+            strategic({"$deleteFromPrimitiveList/finalizers": MANY}),
+            "",
+            "2,000 elements",
+        ),
     ],
 )
 def test_what_cannot_be_told_is_said(obj, patch, uri, why):
     with pytest.raises(UnknownOutcomeError, match=why):
         applied(obj, patch, uri=uri)
+
+
+@pytest.mark.parametrize("name", ["_OBJECT_BYTES_MAX", "_WORKED_OUT_BYTES_MAX"])
+def test_patches_do_not_stand_for_any_length(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(objects, name, 5_000)
+    job = {"kind": "Job", "apiVersion": "batch/v1", "spec": {}, "metadata": {
+        "name": "a", "namespace": "ns", "uid": "u", "resourceVersion": "7",
+    }}  # fmt: skip
+    log = [written("create", "jobs", "a", response=job, request=job)]
+    for at in range(1, 30):
+        patch = {"metadata": {"annotations": {f"k{at}": "x" * 1_000}}}
+        log.append(written("patch", "jobs", "a", at_s=at, request=patch))
+    result = CliRunner().invoke(
+        import_, ["audit", str(write(tmp_path / "log", log)), "-o", str(tmp_path / "out")]
+    )
+    assert result.exit_code == 0, result.output
+    reader = TraceReader(tmp_path / "out")
+    rows = reader.table(("type", "raw")).to_pylist()
+    made = [row for row in rows if row["type"] == "MODIFIED"]
+    assert 1 < len(made) < 6
+    assert sum(len(row["raw"]) for row in made) < 20_000
+    assert re.search("larger than|too much", reader.gaps()[0].reason)

@@ -23,6 +23,7 @@ from typing import Any
 
 import msgspec
 
+from tracekit.base.json_text import json_text
 from tracekit.base.kube.job_defaults import TERMINATION_GRACE_S
 from tracekit.base.kube.timestamps import NS_PER_S, floor_second, format_rfc3339
 from tracekit.trace.format.extract import number_of
@@ -51,6 +52,10 @@ DISRUPTION = "disruption"
 _AHEAD_MAX = 1024
 #: How many revisions of an object are remembered.
 _REVISIONS_MAX = 4096
+#: What a state that is worked out may take, in bytes: etcd takes 1.5 MiB unless told otherwise. And
+#: all those of one object.
+_OBJECT_BYTES_MAX = 3 << 20
+_WORKED_OUT_BYTES_MAX = 256 << 20
 _ENDED = frozenset({"Succeeded", "Failed"})
 #: Subresources of which a write answers with the whole object.
 _PARTS = frozenset({"", "status", "ephemeralcontainers", "resize", "finalize"})
@@ -111,6 +116,8 @@ class _State:
     ended: str | None = None
     #: Steps that were made last; only of the last one more may become known.
     steps: list[Step] = field(default_factory=list)
+    #: How many bytes of states were worked out from patches.
+    worked_out: int = 0
     #: Revisions of those before them: an answer that comes late is of one of the last.
     revisions: deque[int | None] = field(default_factory=lambda: deque(maxlen=_REVISIONS_MAX))
 
@@ -295,6 +302,8 @@ def _unanswered(stream: str, state: _State, entry: Entry) -> None:
         return
     try:
         made = state_after(entry, body, known)
+        if entry.verb == "patch":
+            _require_room(state, made)
     except UnknownOutcomeError as error:
         state.stale, state.created = True, None
         _call(state, entry, f"logged without its answer: {error}")
@@ -312,6 +321,20 @@ def _unanswered(stream: str, state: _State, entry: Entry) -> None:
     else:
         row_type = RowType.MODIFIED if known is not None else RowType.LIST
         _state(state, entry, row_type, made, rv=None, derived_from=entry.verb)
+
+
+def _require_room(state: _State, made: Raw) -> None:
+    """Patches of a few bytes each may stand for gigabytes of states.
+
+    Raises:
+        UnknownOutcomeError: It is more than an object can hold, or all of them are too much.
+    """
+    size = len(json_text(made))
+    state.worked_out += size
+    if size > _OBJECT_BYTES_MAX:
+        raise UnknownOutcomeError("the object would be larger than an API server takes")
+    if state.worked_out > _WORKED_OUT_BYTES_MAX:
+        raise UnknownOutcomeError("what patches made of the object is too much to be worked out")
 
 
 def _built_on_base(state: _State, made: Raw, base: int) -> Raw | None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tracekit.base.json_text import json_text
 from tracekit.base.kube.merge_patch import merge_patched
 
 Raw = dict[str, Any]
@@ -52,6 +53,11 @@ _RETAIN = "$retainKeys"
 _STRATEGIC_CLIENTS = ("kube-controller-manager/", "kubelet/", "kube-scheduler/", "kubectl/",
                       "hyperkube/", "k3s/")  # fmt: skip
 _PATH_MAX = 64
+#: What the copies of one JSON patch may come to, in bytes: an API server refuses more
+#: (JSONPatchMaxCopyBytes), and each copy may double what was copied before.
+_COPIED_BYTES_MAX = 3 << 20
+#: So many elements of a list are merged one by one, each looked for among the others.
+_MERGED_MAX = 2_000
 
 
 class UnknownOutcomeError(ValueError):
@@ -127,7 +133,13 @@ def _direct(result: Raw, name: str, value: Any, patch: Raw) -> None:
             result[plain] = _strategic_list(plain, result[plain], [], value)
 
 
+def _require_few(name: str, *lists: Any) -> None:
+    if sum(len(items) for items in lists if isinstance(items, list)) > _MERGED_MAX:
+        raise UnknownOutcomeError(f"{name} has more than {_MERGED_MAX:,} elements to be merged")
+
+
 def _delete_from(result: Raw, name: str, values: Any) -> None:
+    _require_few(name, result.get(name), values)
     left = [item for item in result.get(name) or () if item not in (values or ())]
     if left:
         result[name] = left
@@ -137,6 +149,8 @@ def _delete_from(result: Raw, name: str, values: Any) -> None:
 
 def _strategic_list(name: str, old: Any, new: list[Any], order: Any) -> list[Any]:
     before: list[Any] = old if isinstance(old, list) else []
+    if name in _SETS or name in _MERGE_KEYS:
+        _require_few(name, before, new)
     if name in _SETS:
         merged = [*before, *(item for item in new if item not in before)]
         return _ordered(merged, new, before, order, lambda item: item)
@@ -192,9 +206,14 @@ def _ordered(
 
 def _json_patched(obj: Raw, operations: list[Any]) -> Raw:
     result: Any = _copied(obj)
+    copied = 0
     for operation in operations:
         if not isinstance(operation, dict):
             raise UnknownOutcomeError("an operation of the JSON patch is no object")
+        if operation.get("op") == "copy":
+            copied += len(json_text(_at(result, _pointer(operation.get("from")))))
+            if copied > _COPIED_BYTES_MAX:
+                raise UnknownOutcomeError("the JSON patch copies more than an API server lets it")
         result = _operated(result, operation)
     if not isinstance(result, dict):
         raise UnknownOutcomeError("the JSON patch leaves no object")
