@@ -157,7 +157,27 @@ def _with_restarts(
             if _same(judgement) not in left:
                 reported[_same(judgement)] = unknowable(judgement, why)
         judged = again
-    return _without(judged, reported) if reported else first
+    if not reported:
+        return first
+    since_ns = min(outage.from_ns for outage in {*context.restarts} - {*run_context.restarts})
+    return _without(_with_timers_unknown(judged, since_ns), reported)
+
+
+def _with_timers_unknown(judged: KeyJudgement, since_ns: int) -> KeyJudgement:
+    """From then on no timer of the key proves that it was ready.
+
+    The restart explains what is there as well if it was earlier, before failures that are counted
+    in the back-off then, and so later than here.
+    """
+    timing = judged.timing
+    services = tuple(
+        replace(service, judged=False)
+        if service.timed and service.served_ns >= since_ns
+        else service
+        for service in timing.services
+    )
+    pending = tuple(action for action in timing.pending if not action.timed)
+    return replace(judged, timing=replace(timing, services=services, pending=pending))
 
 
 def _without(judged: KeyJudgement, reported: Mapping[tuple[str, ...], Judgement]) -> KeyJudgement:
