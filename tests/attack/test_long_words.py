@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from tests.attack.answers import run
 from tracekit.record.redaction.secrets import scrubbed
 from tracekit.trace.importers.kcmlog import read_line
 
@@ -33,6 +35,18 @@ def test_a_long_word_takes_no_more_than_its_length(
     begun_s = time.monotonic()
     look(text)
     assert time.monotonic() - begun_s < _MOST_S
+
+
+@pytest.mark.parametrize("kind", ["any", "kubectl", "audit"])
+def test_a_string_that_is_cut_off_among_escaped_quotes(tmp_path: Path, kind: str) -> None:
+    """As kubectl's last-applied-configuration is full of them."""
+    log = tmp_path / "log"
+    log.write_text('{"apiVersion":"v1","kind":"List","items":[{"a":"' + '\\"' * 100_000)
+    begun_s = time.monotonic()
+    code, _, err = run("import", kind, str(log), "-o", str(tmp_path / "out"))
+    assert time.monotonic() - begun_s < _MOST_S
+    assert code == 2
+    assert len(err) < 1_000
 
 
 def test_a_password_is_found_wherever_its_url_begins() -> None:

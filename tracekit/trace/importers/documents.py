@@ -19,7 +19,8 @@ from tracekit.trace.importers.values import check_values
 
 #: More than that, in one document, is not held in memory.
 _DOCUMENT_BYTES_MAX = 256 * 1024 * 1024
-_TOKENS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\]]')
+#: A string begins at no escaped quote: of one that is cut off each would be looked at to the end.
+_TOKENS = re.compile(rb'(?<!\\)"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\]]')
 #: How a long object begins that is printed on many lines, and where an item of a list that is on
 #: one may end; of these so many are tried, as some stand within items.
 _PRINTED = re.compile(rb'\s*+\{\s*?\r?\n([ \t]++)"')
