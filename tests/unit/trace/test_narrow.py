@@ -140,6 +140,13 @@ def test_what_cannot_be_cut_is_kept_as_it_came(text):
     assert found == others
 
 
+def test_a_string_without_an_end_is_looked_for_once():
+    """To look for it from each escaped quote anew would take minutes."""
+    patches, _ = put_together(['{"a":"' + '\\"' * 200_000, '{"a":"b"}'])
+    assert patches[0] is None
+    assert patches[1] is not None
+
+
 def test_texts_that_would_not_come_back_are_kept_and_nothing_builds_on_them(monkeypatch):
     """As if one value in eight were written wrong."""
     texts = [f'{{"a":"{number % 8}","b":"{number % 3}"}}' for number in range(64)]

@@ -21,7 +21,8 @@ KEY_MARK = "\x02"
 QUOTE = "\x03"
 
 _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-_STRINGS = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"', re.DOTALL)
+#: A string up to its end, or to that of the text: none is looked for again from within.
+_STRINGS = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)("|\\?\Z)', re.DOTALL)
 _SCALAR = re.compile("-?[0-9][-+.0-9eE]*+|true|false|null")
 #: Managed fields have the uid of the owner inside of a key.
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -59,11 +60,13 @@ class Outline(Struct, frozen=True):
 
 
 def cut_carefully(text: str) -> str | None:
-    """A text that a cut at its quotes cuts right; None for one whose quotes are no pairs."""
+    """A text that a cut at its quotes cuts right; None for one whose last string does not end."""
     pieces = _STRINGS.split(text)
-    if any('"' in piece for piece in pieces[::2]):
+    if pieces[2::3] != ['"'] * (len(pieces) // 3):
         return None
-    return '"'.join(piece.replace('\\"', QUOTE) for piece in pieces)
+    outside, strings = pieces[::3], pieces[1::3]
+    cut = [piece for pair in zip(outside, strings, strict=False) for piece in pair]
+    return '"'.join(piece.replace('\\"', QUOTE) for piece in [*cut, outside[-1]])
 
 
 def written(value: str) -> str:
