@@ -23,7 +23,7 @@ SPEC = {
 }
 
 
-def lines(cron_jobs: int, schedule: str, end_s: int = END_S) -> bytes:
+def lines(cron_jobs: int, schedule: str, end_s: int = END_S, *, edited: int = 0) -> bytes:
     rows = []
     for stream in ("jobs", "pods", "cronjobs"):
         for kind in ("LIST_BEGIN", "LIST_END"):
@@ -34,6 +34,10 @@ def lines(cron_jobs: int, schedule: str, end_s: int = END_S) -> bytes:
         meta["creationTimestamp"] = "2026-01-01T00:00:00Z"
         spec = {"schedule": schedule, "jobTemplate": {"spec": SPEC}}
         rows.append((START_S + 1, "cronjobs", "ADDED", {"metadata": meta, "spec": spec}))
+        for edit in range(1, edited + 1):
+            again = {**meta, "resourceVersion": str(100 + edit), "generation": edit}
+            at_s = START_S + edit * (end_s - START_S) // (edited + 1)
+            rows.append((at_s, "cronjobs", "MODIFIED", {"metadata": again, "spec": spec}))
     meta = {"name": "j", "namespace": "s", "uid": "j", "resourceVersion": "9999"}
     meta["creationTimestamp"] = format_rfc3339(end_s * 10**9)
     spec = {"parallelism": 1, "completions": 1, **SPEC}
@@ -60,6 +64,9 @@ def test_years_of_nothing_are_not_counted_out(tmp_path, schedule: str) -> None:
     assert (code, len(out) < 2000) == (0, True), said
     if schedule != "0 0 29 2 *":
         assert "are not listed" in out
+        opening = out.splitlines()[1]
+        assert opening.startswith("More than 5,"), opening
+        assert "unknown" not in opening
     assert run("diagnose", str(trace))[0] == 0
 
 
@@ -95,6 +102,31 @@ def test_a_last_row_that_comes_later_costs_no_more(
     spans = (3_600, 86_400, 30 * 86_400, 365 * 86_400)
     hour, *later = (steps_of(late_s, operations) for late_s in spans)
     assert max(later) < 1.1 * hour, (hour, later)
+
+
+def test_each_edit_of_a_cron_job_costs_a_bounded_time_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Years of nothing between two edits are looked at once, not after each edit."""
+    monkeypatch.setattr(cron_pending, "TRIGGERS_MAX", 300)
+    looks: list[int] = []
+    look = cron_pending.WantedCheck._look
+    monkeypatch.setattr(
+        cron_pending.WantedCheck,
+        "_look",
+        lambda self, rest, at_ns, *, timed: (
+            looks.append(at_ns),
+            look(self, rest, at_ns, timed=timed),
+        )[1],
+    )
+    for edits in (4, 8, 16):
+        looks.clear()
+        log, trace = tmp_path / "watch.jsonl", tmp_path / f"{edits}"
+        log.write_bytes(lines(1, "* * * * *", edited=edits))
+        assert run("import", "watch", str(log), "-o", str(trace))[0] == 0
+        assert run("replay", str(trace), "--diff", "--processes", "1")[0] == 0
+        states = edits + 2
+        assert states < len(looks) <= 300 + states * (cron_pending.TRIGGERS_A_STATE + 1)
 
 
 @pytest.mark.parametrize(("late_s", "verdict"), [(1_800, "same"), (86_400, "unknowable")])

@@ -7,6 +7,7 @@ from typing import Any
 
 from tracekit.base.durations import span
 from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.check.diff.cron_ticks import UNLISTED
 from tracekit.report.narrative import Narrative
 from tracekit.report.narrative_closing import after_its_start
 from tracekit.report.table import counted
@@ -30,9 +31,9 @@ WHERE namespace = $namespace AND job = $name
 GROUP BY job_uid
 """
 _CRONJOB = """
-SELECT outcome, count(*) AS ticks FROM cron_ticks
+SELECT outcome, count(*) AS ticks, policy IS NOT DISTINCT FROM $unlisted AS unlisted FROM cron_ticks
 WHERE namespace = $namespace AND cronjob = $name
-GROUP BY outcome ORDER BY ticks DESC, outcome
+GROUP BY outcome, unlisted ORDER BY ticks DESC, outcome
 """
 
 
@@ -40,10 +41,13 @@ def conclusion(session: Session, narrative: Narrative) -> str:
     """The sentence; empty where the record holds no state of the object."""
     where = {"namespace": narrative.namespace, "name": narrative.name}
     if narrative.kind == "CronJob":
-        ticks = session.rows(_CRONJOB, **where)
+        rows = session.rows(_CRONJOB, **where, unlisted=UNLISTED)
+        ticks = [row for row in rows if not row["unlisted"]]
         total = sum(row["ticks"] for row in ticks)
         parts = ", ".join(f"{row['ticks']} {row['outcome']}" for row in ticks)
-        return f"{counted(total, 'due time')}: {parts}." if ticks else ""
+        rest = "more than " if len(ticks) < len(rows) else ""
+        after = "; the later ones are not listed" if rest else ""
+        return f"{rest}{counted(total, 'due time')}: {parts}{after}.".capitalize() if ticks else ""
     found = _sentence(_jobs(session, **where))
     against = narrative.divergences
     if found and against:

@@ -37,6 +37,9 @@ from tracekit.ports.cronjob.actions import (
 
 #: So many slots are looked at while nothing changes: what was missed first is told by then.
 TRIGGERS_MAX = 2_000
+#: So many of each state, past the hundred after which the controller says that it missed too many;
+#: what more there are of all states of a CronJob are `TRIGGERS_MAX`, as rows cost nothing to write.
+TRIGGERS_A_STATE = 128
 #: A wait that was doubled so often is the longest in any case.
 _DOUBLED_MAX = 20
 
@@ -93,6 +96,8 @@ class WantedCheck:
     _rearmed_ns: int = 0
     #: How long after a slot the timer may go off that was armed before the record began.
     _out_of_step_ns: int = 0
+    #: Slots that may still be looked at, beyond those of each state.
+    _spare: int = field(default_factory=lambda: TRIGGERS_MAX)
 
     def run(self) -> list[Wanted]:
         """All that was wanted, in order of time."""
@@ -121,7 +126,11 @@ class WantedCheck:
             self._close(at_ns)
             if rest.opens_with_list and self.runner.drifts(rest.cron_job):
                 self._out_of_step_ns = (self.runner.timer_ns(rest.cron_job, at_ns) or at_ns) - at_ns
-        for _ in range(TRIGGERS_MAX):
+        for number in range(TRIGGERS_MAX):
+            if number >= TRIGGERS_A_STATE:
+                if not self._spare:
+                    return
+                self._spare -= 1
             timer_ns = self._next_timer_ns(rest, at_ns) if armed else None
             started = bisect_right(self.started_ns, at_ns)
             started_ns = (*self.started_ns[started : started + 1], rest.until_ns)[0]
