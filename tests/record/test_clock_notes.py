@@ -71,6 +71,21 @@ def test_an_answer_without_a_date_is_not_noted(date: str | None) -> None:
     assert found == []
 
 
+@pytest.mark.parametrize("zone", ["", " -0000"])
+def test_a_date_without_a_zone_is_in_utc(zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """RFC 9110, 5.6.7; it was taken for local time: clocks were hours apart that were not."""
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        clocks = Clocks()
+        notes, found = noted(clocks)
+        notes.answered(clocks(), DATE.removesuffix(" GMT") + zone)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert [note["date_ns"] for note in found] == [BEGIN_NS]
+
+
 @pytest.mark.parametrize("by_ns", [-60 * S, -S // 5, S // 5, 3 * S])
 def test_a_clock_that_is_set_is_noted_and_the_next_answer_too(by_ns: int) -> None:
     clocks = Clocks()

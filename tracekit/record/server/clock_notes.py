@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Final, NamedTuple
 
@@ -104,7 +105,10 @@ def _date_ns(date: str | None) -> int | None:
     if date is None:
         return None
     try:
-        found_ns = round(parsedate_to_datetime(date).timestamp()) * NS_PER_S
+        found = parsedate_to_datetime(date)
+        if found.tzinfo is None:  # RFC 9110, 5.6.7: in UTC also where it does not say so
+            found = found.replace(tzinfo=UTC)
+        found_ns = round(found.timestamp()) * NS_PER_S
     except (ValueError, TypeError, IndexError, OverflowError, OSError):
         return None
     return found_ns if abs(found_ns) < 1 << 63 else None  # no row holds the year 9999
