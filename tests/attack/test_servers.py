@@ -266,6 +266,23 @@ def test_a_redirect_is_said_to_be_one(
     assert TOKEN not in str(refused.value)
 
 
+@pytest.mark.parametrize(("count", "known"), [(200, 200), (6_000, 0)])
+def test_gates_that_never_end_are_none(tmp_path: Path, count: int, known: int) -> None:
+    """A server that went on had each command refuse the trace: its header had more than 64 MiB."""
+    gate = b'kubernetes_feature_enabled{name="Job%d",stage="BETA"} 1\n'
+    gates = b"".join(gate % number for number in range(count))
+
+    def answer(connection: socket.socket) -> None:
+        body = b"{}" if asked.pop(0) != "metrics" else gates
+        connection.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+
+    asked = ["version", "metrics", "kube-system"]
+    with server(answer) as url:
+        info = probe_cluster(client(tmp_path, url, 5))
+    assert len(info.controller_gates) == known
+    assert any("feature gates are unknown" in note for note in info.notes) == (known == 0)
+
+
 def test_a_handshake_that_hangs_is_late_and_no_certificate(tmp_path: Path) -> None:
     """It took ten seconds, and the advice was --insecure-skip-tls-verify."""
     with (

@@ -37,6 +37,9 @@ _CONTROLLER_GATES = re.compile(
     r"Job|TTLAfterFinished|PodReplacementPolicy|PodDisruptionConditions|MutablePodResources"
 )
 _METRIC_LINES_MAX = 500_000
+#: API servers have one to two hundred. A header holds what there is, and is read whole by every
+#: command: a server that never ends would have it larger than any reader takes.
+_GATES_MAX = 5_000
 
 _T = TypeVar("_T")
 
@@ -172,6 +175,8 @@ def _feature_gates(client: ApiClient) -> dict[str, bool]:
             if match is not None:
                 name = _word(client, match[1].decode())
                 gates |= {} if name is None else {name: match[2] == b"1"}
+                if len(gates) > _GATES_MAX:
+                    return {}  # no API server's
             elif gates or number > _METRIC_LINES_MAX:
                 break  # they stand together, and the rest is megabytes
     except RequestFailed:
