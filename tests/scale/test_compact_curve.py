@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import pyarrow as pa
+import pytest
 
-from tracekit.trace.format import splitting
-from tracekit.trace.format.outlines import outline_of
+from tracekit.base.remembered import Remembered
+from tracekit.trace.format import outlines, splitting
 from tracekit.trace.format.patches import FROM_COLUMNS
 from tracekit.trace.format.splitting import split_texts
 
@@ -27,17 +28,23 @@ def _texts(count: int) -> list[str]:
     ]
 
 
-def test_texts_of_one_outline_are_outlined_once():
+@pytest.fixture
+def outlined(monkeypatch):
+    """Counts the outlines that are made, from none on."""
+    made = Mock(side_effect=outlines._named)
+    monkeypatch.setattr(outlines, "_OUTLINES", Remembered(made, outlines._REMEMBERED))
+    return made
+
+
+def test_texts_of_one_outline_are_outlined_once(outlined):
     for count in (100, 200, 400):
-        outline_of.cache_clear()
         with patch.object(splitting, "written", side_effect=splitting.written) as written:
             _split(_texts(count))
-        assert outline_of.cache_info().misses == 1
+        assert outlined.call_count == 1
         assert written.call_count == 3 * count + 1  # the uid, n and name of each; Running once
 
 
-def test_an_outline_is_found_once_for_all_row_groups():
-    outline_of.cache_clear()
+def test_an_outline_is_found_once_for_all_row_groups(outlined):
     for _ in range(3):
         _split(_texts(50))
-    assert outline_of.cache_info().misses == 1
+    assert outlined.call_count == 1

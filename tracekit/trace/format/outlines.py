@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from functools import lru_cache
 
 from msgspec import Struct
 
+from tracekit.base.remembered import Remembered
 from tracekit.trace.format.patches import MARK
 
 #: Stands for a value in a key, and for a number or literal outside of strings.
@@ -30,8 +30,9 @@ UUID_IN_KEY = re.compile(f"{QUOTE}({UUID.pattern}){QUOTE}")
 _STEP = re.compile(rf"({_STRING})\s*+:|([{{}}\[\],{MARK}])", re.DOTALL)
 _HOLES = re.compile(f"[{MARK}{KEY_MARK}]")
 
-#: Outlines of texts that are remembered: there are few hundred in a row group.
-_REMEMBERED = 2048
+#: Characters of texts of which frames and outlines are remembered; they take up to thirty times as
+#: much. A row group has some hundreds, of a few kilobytes each.
+_REMEMBERED = 8 * 1024 * 1024
 
 
 class Frame(Struct, frozen=True):
@@ -76,9 +77,12 @@ def written(value: str) -> str:
     return '"' + value.replace(QUOTE, '\\"') + '"'
 
 
-@lru_cache(_REMEMBERED)
 def frame_of(outside: str) -> Frame:
     """The frame of a text, by what is outside of its strings, with `MARK` between."""
+    return _FRAMES.of(outside)
+
+
+def _frame(outside: str) -> Frame:
     name = _SCALAR.sub(KEY_MARK, outside)
     scalars = tuple(MARK + scalar for scalar in _SCALAR.findall(outside))
     return Frame(name, scalars, _keys(name))
@@ -90,9 +94,17 @@ def _keys(frame: str) -> tuple[int, ...]:
     return tuple(2 * at + 1 for at, piece in enumerate(after) if piece.lstrip().startswith(":"))
 
 
-@lru_cache(_REMEMBERED)
 def outline_of(frame: str, keys: str) -> Outline:
     """The outline of texts by the names of their frame and keys."""
+    return _OUTLINES.of(frame + QUOTE + MARK + keys)
+
+
+def _named(name: str) -> Outline:
+    """The outline of what a frame and keys are named, with `QUOTE` and `MARK` between.
+
+    Outside of strings no quote is escaped.
+    """
+    frame, _, keys = name.partition(QUOTE + MARK)
     places, names = {*_keys(frame)}, iter(keys.split(MARK))
     skeleton: list[str] = []
     strings: list[int] = []
@@ -160,3 +172,7 @@ def _apart(paths: list[str]) -> tuple[str, ...]:
         counts[path] += 1
         found.append(path if counts[path] == 1 else f"{path}{KEY_MARK}{counts[path]}")
     return tuple(found)
+
+
+_FRAMES = Remembered(_frame, _REMEMBERED)
+_OUTLINES = Remembered(_named, _REMEMBERED)

@@ -19,6 +19,7 @@ from msgspec.structs import astuple
 from tracekit.base.kube.job_status import FIELDS, Shape
 from tracekit.base.kube.timestamps import parse_rfc3339
 from tracekit.base.kube.views import COMPLETION_INDEX_ANNOTATION, go_atoi
+from tracekit.base.remembered import Remembered
 from tracekit.trace.format import api_fields
 from tracekit.trace.format.api_fields import Text, Typed
 from tracekit.trace.format.extract import INT64_MAX, INT64_MIN, canonical_json, number_of
@@ -59,27 +60,6 @@ class Lists(NamedTuple):
 #### Texts and times that come again and again ####
 
 
-class _Remembered:
-    """What becomes of a part of an object, by its text as it came."""
-
-    def __init__(self, make: Callable[[Any], Any]) -> None:
-        self._make = make
-        self._known: dict[bytes, Any] = {}
-        self._bytes = 0
-
-    def of(self, raw: msgspec.Raw) -> Any:
-        """What is made of the text; of none what is made of null."""
-        text = bytes(raw)
-        found = self._known.get(text)
-        if found is None:
-            found = self._make(orjson.loads(text) if text else None)
-            if self._bytes > _REMEMBERED_BYTES:
-                self._known, self._bytes = {}, 0
-            self._known[text] = found
-            self._bytes += len(text)
-        return found
-
-
 def _map(value: Any) -> tuple[str | None]:
     return (canonical_json(value) if type(value) is dict else None,)
 
@@ -106,9 +86,19 @@ def _pod_spec(value: Any) -> tuple[str | None, str | None]:
     return canonical_json({key: item for key, item in value.items() if key != "nodeName"}), node
 
 
-_MAPS = _Remembered(_map)
-_ANNOTATIONS = _Remembered(_annotations)
-_POD_SPECS = _Remembered(_pod_spec)
+def _remembered(make: Callable[[Any], Any]) -> Callable[[msgspec.Raw], Any]:
+    """What becomes of a part of an object, by its text as it came; of none what is made of null."""
+
+    def made(text: bytes) -> Any:
+        return make(orjson.loads(text) if text else None)
+
+    known = Remembered(made, _REMEMBERED_BYTES)
+    return lambda raw: known.of(bytes(raw))
+
+
+_MAPS = _remembered(_map)
+_ANNOTATIONS = _remembered(_annotations)
+_POD_SPECS = _remembered(_pod_spec)
 
 
 class _Times(dict[str | None, int | None]):
@@ -134,15 +124,15 @@ def _times(texts: Iterable[str | None]) -> list[int | None]:
 
 
 def _job_shared(obj: Any) -> None:
-    obj.spec = _MAPS.of(obj.spec)
+    obj.spec = _MAPS(obj.spec)
 
 
 def _pod_shared(obj: Any) -> None:
-    obj.spec = _POD_SPECS.of(obj.spec)
+    obj.spec = _POD_SPECS(obj.spec)
 
 
 def _quota_shared(obj: Any) -> None:
-    obj.spec, obj.status = _MAPS.of(obj.spec), _MAPS.of(obj.status)
+    obj.spec, obj.status = _MAPS(obj.spec), _MAPS(obj.status)
 
 
 def _no_shared(_: Any) -> None:
@@ -174,8 +164,8 @@ def decoded(stream: str | None, raw: bytes | str) -> Typed | None:
             raw.decode()  # what has no column is not looked at below
         obj = decode(raw)
         meta = obj.metadata
-        meta.labels = _MAPS.of(meta.labels)
-        meta.annotations = _ANNOTATIONS.of(meta.annotations)
+        meta.labels = _MAPS(meta.labels)
+        meta.annotations = _ANNOTATIONS(meta.annotations)
         shared(obj)
     except _REFUSED:
         return None
