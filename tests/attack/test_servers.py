@@ -28,7 +28,13 @@ from tracekit.base.errors import ClusterError, UsageError
 from tracekit.base.http_serving import PageServer
 from tracekit.record.credentials.kubeconfig import Connection
 from tracekit.record.credentials.options import ConnectOptions
-from tracekit.record.failures import ConnectionFailed, RequestFailed, Throttled, TlsFailed
+from tracekit.record.failures import (
+    ConnectionFailed,
+    RequestFailed,
+    StreamIdle,
+    Throttled,
+    TlsFailed,
+)
 from tracekit.record.server import transport
 from tracekit.record.server.probe import probe_cluster
 from tracekit.record.server.transport import ApiClient
@@ -159,6 +165,47 @@ def test_an_answer_of_lines_that_drips_is_late(tmp_path: Path, begin: bytes, res
     with server(answer) as url, suppress(ConnectionFailed):
         list(client(tmp_path, url, 0.3).text_lines("/metrics"))
     assert time.monotonic() - begun_s < 3  # the bytes would take 5 s and more
+
+
+#: How a watch says where it ends, if it is not in chunks: a proxy may make it so.
+ENDS = [HEAD + b"Connection: close\r\n\r\n", HEAD + b"Content-Length: 4000\r\n\r\n"]
+
+
+@pytest.mark.parametrize("head", ENDS, ids=["connection", "length"])
+def test_a_watch_without_chunks_hands_out_each_line_as_it_comes(
+    tmp_path: Path, head: bytes
+) -> None:
+    """Also those before the connection breaks; the server sends a line as the one before is read."""
+    read = threading.Semaphore(1)
+
+    def answer(connection: socket.socket) -> None:
+        connection.sendall(head)
+        for number in range(3):
+            assert read.acquire(timeout=20)
+            connection.sendall(b'{"n":%d}\n' % number)
+        read.acquire(timeout=20)
+        connection.sendall(b'{"cut')
+
+    found = []
+    with server(answer) as url, suppress(ConnectionFailed):
+        for lines in (
+            client(tmp_path, url, 5).watch("/api/v1/pods", {}, idle_timeout_s=10.0).chunks()
+        ):
+            found += lines
+            read.release()
+    assert [line.rstrip() for line in found] == [b'{"n":0}', b'{"n":1}', b'{"n":2}']
+
+
+@pytest.mark.parametrize("head", ENDS, ids=["connection", "length"])
+def test_a_watch_without_chunks_and_lines_ends(tmp_path: Path, head: bytes) -> None:
+    def answer(connection: socket.socket) -> None:
+        connection.sendall(head)
+        dripping(b" " * 400)(connection)
+
+    begun_s = time.monotonic()
+    with server(answer) as url, pytest.raises(StreamIdle):
+        list(client(tmp_path, url, 5).watch("/api/v1/pods", {}, idle_timeout_s=0.5).chunks())
+    assert time.monotonic() - begun_s < 10  # the bytes would take 20 s
 
 
 def test_a_credential_that_a_message_would_be_cut_in_is_cleaned(tmp_path: Path) -> None:

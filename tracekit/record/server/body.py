@@ -10,9 +10,11 @@ import io
 import math
 import select
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import httptools
+from urllib3.exceptions import HTTPError
+from urllib3.response import BaseHTTPResponse
 
 from tracekit.record.failures import BadFrame, ConnectionFailed, StreamIdle
 
@@ -82,22 +84,9 @@ class ChunkedBody:
 
     def __iter__(self) -> Iterator[list[bytes]]:
         """Yield lines until the body ends."""
-        line_s = time.monotonic()
-        while not self._ended:
-            failure: Exception | None = None
-            try:
-                self._read()
-            except (OSError, ValueError, BadFrame, ConnectionFailed) as error:
-                failure = error
-            if self._lines.complete:
-                yield self._lines.take()
-                line_s = time.monotonic()
-            elif failure is None and time.monotonic() - line_s > self._quiet_s:
-                failure = StreamIdle("bytes, but no line for longer than bookmarks are apart")
-            if failure is not None:
-                raise failure
+        return _as_they_come(self._read, self._lines, self._quiet_s)
 
-    def _read(self) -> None:
+    def _read(self) -> bool:
         """Wait for bytes, then take all that is there: a TLS read gives one record at most."""
         taken = 0
         while True:
@@ -113,4 +102,48 @@ class ChunkedBody:
                 raise ConnectionFailed(f"not an HTTP chunk: {error}") from error
             taken += len(data)
             if self._ended or taken >= _READ_BYTES or not self._poll.poll(0):
-                return
+                return not self._ended
+
+
+class WholeBody:
+    """Iterates over the lines of a body without chunks, in the same way: as a proxy may send it.
+
+    It ends with its connection, or after so many bytes as its head said.
+    """
+
+    def __init__(
+        self, response: BaseHTTPResponse, lines: LineSplitter, *, quiet_s: float = math.inf
+    ) -> None:
+        self._response = response
+        self._lines = lines
+        self._quiet_s = quiet_s
+
+    def __iter__(self) -> Iterator[list[bytes]]:
+        """Yield lines until the body ends."""
+        return _as_they_come(self._read, self._lines, self._quiet_s)
+
+    def _read(self) -> bool:
+        data = self._response.read1(_READ_BYTES)
+        self._lines.feed(data)
+        return bool(data)
+
+
+def _as_they_come(
+    read: Callable[[], bool], lines: LineSplitter, quiet_s: float
+) -> Iterator[list[bytes]]:
+    """The lines that each reading completes, as long as there is more to read."""
+    line_s = time.monotonic()
+    more = True
+    while more:
+        failure: Exception | None = None
+        try:
+            more = read()
+        except (OSError, ValueError, HTTPError, BadFrame, ConnectionFailed) as error:
+            failure = error
+        if lines.complete:
+            yield lines.take()
+            line_s = time.monotonic()
+        elif failure is None and time.monotonic() - line_s > quiet_s:
+            failure = StreamIdle("bytes, but no line for longer than bookmarks are apart")
+        if failure is not None:
+            raise failure

@@ -38,11 +38,10 @@ from tracekit.record.failures import (
     TlsFailed,
     failure,
 )
-from tracekit.record.server.body import ChunkedBody, LineSplitter
+from tracekit.record.server.body import ChunkedBody, LineSplitter, WholeBody
 from tracekit.record.server.clock_notes import ClockNotes
 from tracekit.trace.format.limits import has_more_values
 
-_READ_BYTES = 1 << 18
 _LOG_READ_BYTES = 1 << 16
 _CONNECT_TIMEOUT_S = 10.0
 _MESSAGE_CHARS = 300
@@ -246,11 +245,8 @@ class WatchResponse:
         file = _buffered_socket(self._response)
         if file is not None:
             yield from ChunkedBody(file, lines, quiet_s=self._idle_timeout_s)
-            return
-        for data in self._response.stream(_READ_BYTES):
-            lines.feed(data)
-            if lines.complete:
-                yield lines.take()
+        else:
+            yield from WholeBody(self._response, lines, quiet_s=self._idle_timeout_s)
 
     def close(self) -> None:
         """End the stream from another thread."""
