@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from msgspec import Struct
-
 from tracekit.answers.event_index import is_pod_of
+from tracekit.answers.happening import Happening
 from tracekit.answers.trace_model import Seen
 from tracekit.answers.words import counted
 from tracekit.base.kube.printed.model import Shown, ShownContainer, ShownEvent
@@ -25,22 +24,6 @@ _OF_RUN = re.compile(r"(.+)-\d{8,10}")
 _TROUBLE = re.compile(
     r"Error|BackOff|Failed|Evicted|OOMKilled|Invalid|Never|NodeLost|DeadlineExceeded|StatusUnknown"
 )
-
-
-class ShownStep(Struct, frozen=True):
-    """One thing that a text tells of an object."""
-
-    #: Unix ns: of a look, when it was; of an Event, when it was seen last.
-    at_ns: int
-    kind: str
-    namespace: str
-    name: str
-    what: str
-    who: str | None = None
-    is_trouble: bool = False
-    #: The Job and the CronJob that it belongs to, by what was shown or by its name; "": to none.
-    job: str = ""
-    cronjob: str = ""
 
 
 class Owners:
@@ -82,14 +65,14 @@ class Owners:
         return named if named and (namespace, named) in self.cronjobs else ""
 
 
-def steps_of(shown: Sequence[Seen]) -> list[ShownStep]:
+def steps_of(shown: Sequence[Seen]) -> list[Happening]:
     """All that a text tells, in order of time; what has one time stays as it was printed."""
     owners = Owners(shown)
     steps = (step for seen in shown for step in _of_item(seen, owners))
     return sorted(dict.fromkeys(steps), key=lambda step: step.at_ns)
 
 
-def _of_item(seen: Seen, owners: Owners) -> Iterator[ShownStep]:
+def _of_item(seen: Seen, owners: Owners) -> Iterator[Happening]:
     item = seen.shown
     space = item.namespace or ""
     about = (item.kind, space, item.name)
@@ -98,13 +81,13 @@ def _of_item(seen: Seen, owners: Owners) -> Iterator[ShownStep]:
         times = f" ({item.count} times)" if item.count > 1 else ""
         what = f"Event {item.reason}{times}: {item.message}"
         bad = item.type == "Warning"
-        yield ShownStep(seen.at_ns, *about, what, item.source, bad, *belongs)
+        yield Happening(seen.at_ns, *about, what, item.source, bad, *belongs)
         return
     for text, moment, bad in _moments(item):
         if moment is not None and (at_ns := parse_rfc3339(moment)) is not None:
-            yield ShownStep(at_ns, *about, text, None, bad, *belongs)
+            yield Happening(at_ns, *about, text, None, bad, *belongs)
     what, bad = _look(item)
-    yield ShownStep(seen.at_ns, *about, what, None, bad, *belongs)
+    yield Happening(seen.at_ns, *about, what, None, bad, *belongs)
 
 
 def _moments(item: Shown) -> Iterator[tuple[str, str | None, bool]]:

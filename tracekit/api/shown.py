@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tracekit.answers.happening import Happening
 from tracekit.answers.model import Finding
-from tracekit.answers.shown_steps import Owners, ShownStep, steps_of
+from tracekit.answers.shown_steps import Owners, steps_of
 from tracekit.answers.trace_model import Seen
 from tracekit.base.time_input import TimeRange, time_range
 from tracekit.report.findings import finding_document
@@ -63,11 +64,11 @@ def account_of_shown(
     return narrative
 
 
-def _requests(session: Session, key: tuple[str, str]) -> Iterator[ShownStep]:
+def _requests(session: Session, key: tuple[str, str]) -> Iterator[Happening]:
     """What a log tells of requests for a Job or CronJob and what belongs to it, in order."""
     found = timeline_of(session, key=key)
     for one in sorted(found, key=lambda one: (one.at_ns, one.kind, one.name)):
-        yield ShownStep(
+        yield Happening(
             one.at_ns, one.kind, one.namespace, one.name, one.what, one.who, one.is_trouble,
             one.job, one.cronjob,
         )  # fmt: skip
@@ -83,7 +84,7 @@ def _named(shown: list[Seen], key: str, namespace: str | None) -> tuple[str, str
     return (kind, *place)
 
 
-def _belongs(step: ShownStep, kind: str, namespace: str, name: str) -> bool:
+def _belongs(step: Happening, kind: str, namespace: str, name: str) -> bool:
     if step.namespace != namespace:
         return False
     if kind == "Pod":
@@ -95,7 +96,7 @@ def _is_about(finding: Finding, places: set[tuple[str, str, str]]) -> bool:
     return any((t.kind, t.namespace, t.name) in places for t in finding.objects)
 
 
-def _step(step: ShownStep, kind: str, name: str) -> Step:
+def _step(step: Happening, kind: str, name: str) -> Step:
     own = (step.kind, step.name) == (kind, name)
     who = step.kind if own else f"{step.kind} {step.name}"
     by = f" (by {step.who})" if step.who else ""

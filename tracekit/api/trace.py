@@ -35,10 +35,10 @@ from tracekit.versions.texts import parse_clock_offset, parse_controller_flags
 if TYPE_CHECKING:
     import duckdb
 
+    from tracekit.answers.happening import Happening
     from tracekit.sql.compared import Compared
     from tracekit.sql.edits import Edit
     from tracekit.sql.session import Session
-    from tracekit.sql.timeline import Happening
 
 
 class Trace:

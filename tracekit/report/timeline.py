@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TextIO
 
+from tracekit.answers.happening import Happening
 from tracekit.base.kube.timestamps import format_rfc3339
 from tracekit.report.table import write_line, write_parts
-from tracekit.sql.timeline import Happening
 
 _TIME_CHARS = len("22:41:03.123  ")
 

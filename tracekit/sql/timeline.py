@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
+from tracekit.answers.happening import Happening
 from tracekit.answers.shown_steps import steps_of
 from tracekit.base.kube.field_changes import FieldChange, shown
 from tracekit.base.time_input import ALWAYS, TimeRange
@@ -22,24 +22,6 @@ _VALUE_CHARS: Final = 80
 _FIELDS: Final = 6
 #: What its controller keeps in a status is told of the Jobs themselves.
 _KEPT: Final = (".status.active", ".status.lastScheduleTime", ".status.lastSuccessfulTime")
-
-
-class Happening(Struct, frozen=True):
-    """One thing that happened."""
-
-    at_ns: int
-    #: Kind, namespace and name of the object; empty where it is about none.
-    kind: str
-    namespace: str
-    name: str
-    what: str
-    #: User, controller or field manager; None: the record does not tell, or nobody did it.
-    who: str | None = None
-    #: Whether somebody who looks for trouble wants to see it.
-    is_trouble: bool = False
-    #: The Job and the CronJob that it belongs to; empty where to none.
-    job: str = ""
-    cronjob: str = ""
 
 
 #: What `{within}` stands for in the queries: where nothing is asked, nothing is left out.
@@ -150,10 +132,7 @@ def _shown(session: Session, times: TimeRange, space: str | None) -> Iterator[Ha
     """What kubectl printed for people, where that was imported."""
     for step in steps_of(list(shown_in(session))):
         if times.holds(step.at_ns) and space in (None, step.namespace):
-            yield Happening(
-                step.at_ns, step.kind, step.namespace, step.name, step.what, step.who,
-                step.is_trouble, step.job, step.cronjob,
-            )  # fmt: skip
+            yield step
 
 
 def _rows(

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 from heapq import nsmallest
 from typing import Any
 
+from tracekit.answers.happening import Happening
 from tracekit.base.kube.field_changes import shown
 from tracekit.base.time_input import TimeRange
 from tracekit.report.html.about import About
 from tracekit.report.html.page import meant
 from tracekit.sql.edits import Edit, edits_of
-from tracekit.sql.timeline import Happening, timeline_of
+from tracekit.sql.timeline import timeline_of
 
 #: Of records with more rows a file has neither: to tell who wrote, every revision is compared.
 MAX_ROWS = 10_000
