@@ -194,9 +194,9 @@ _COUNTED: Final = (
 #: A quota of scope BestEffort counts pods without any request or limit. Upstream:
 #: k8s.io/api/core/v1 (ResourceQuotaScopeBestEffort).
 _NONE_AT_ALL: Final = (
-    "That quota lets none in at all, so to wait does not help: kubectl describe quota shows its "
-    "scopes. Pods that BestEffort counts pass with requests or limits on their containers; else "
-    "raise it."
+    "That quota lets none in at all, so to wait does not help. Raise the quota's hard limit, or, "
+    "where kubectl describe quota shows the scope BestEffort, set requests or limits on their "
+    "containers: then it does not count the pods."
 )
 
 
