@@ -71,6 +71,8 @@ STREAM_KINDS: Mapping[str, str] = {
 #: Kinds by stream that lists may have beside them, of which the trace has no columns but those of
 #: every object.
 WITHOUT_COLUMNS: Mapping[str, str] = {"workloads": "Workload", "nodes": "Node"}
+#: Streams of which no object has a namespace: any list of them is of all.
+CLUSTER_WIDE = frozenset({"namespaces", "nodes"})
 
 
 class Gap(Struct, frozen=True):

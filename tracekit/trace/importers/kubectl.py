@@ -19,7 +19,7 @@ import orjson
 
 from tracekit.base.json_text import json_text
 from tracekit.base.kube.timestamps import NS_PER_S, parse_rfc3339
-from tracekit.trace.format.model import STREAM_KINDS, WITHOUT_COLUMNS
+from tracekit.trace.format.model import CLUSTER_WIDE, STREAM_KINDS, WITHOUT_COLUMNS
 from tracekit.trace.importers import otlp
 from tracekit.trace.importers.documents import documents
 from tracekit.trace.importers.frames import (
@@ -33,7 +33,7 @@ from tracekit.trace.importers.frames import (
     stream_named,
     stream_of,
 )
-from tracekit.trace.importers.looks import CLUSTER_WIDE, Items, Look, Looks, look_of
+from tracekit.trace.importers.looks import Items, Look, Looks, look_of
 from tracekit.trace.importers.refusals import refusal_in
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.sample import SAMPLE_BYTES, Sample, unstamped, without_klog_head

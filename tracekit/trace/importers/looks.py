@@ -23,6 +23,7 @@ from tracekit.base.coverage import Scope
 from tracekit.base.json_text import json_text
 from tracekit.base.kube.timestamps import NS_PER_S, parse_rfc3339
 from tracekit.base.numbers import whole_number
+from tracekit.trace.format.model import CLUSTER_WIDE
 from tracekit.trace.importers.frames import listed
 
 Raw = dict[str, Any]
@@ -37,8 +38,6 @@ _LAYOUTS = (
     re.compile(r"(?:^|/)cluster-resources/[a-z-]+/([a-z0-9-]+)\.(?:json|ya?ml)$"),
 )
 _SELF_LINK = re.compile(r"/namespaces/([a-z0-9-]+)/[a-z]+$")
-#: Streams of which no object has a namespace: any list of them is of all.
-CLUSTER_WIDE = frozenset({"namespaces", "nodes"})
 
 
 class Items(Struct):

@@ -311,8 +311,9 @@ def _write(writer: TraceWriter, readers: Sequence[TraceReader], plan: _Plan, fou
             begun.add(stream)
         at = writer.next_seq
         copy_row(writer, row)
-        raw = (row["raw"] or "{}").encode()
-        live.seen(stream, RowType(kind), row["uid"], row["namespace"], at, raw)
+        if live.follows(stream):
+            raw = (row["raw"] or "{}").encode()
+            live.seen(stream, RowType(kind), row["uid"], row["namespace"], at, raw)
         if kind == RowType.LIST_END:
             for raw in live.end_list(stream):
                 writer.append(stream, RowType.DELETED, row["recv_ns"], raw, synthesized=True)

@@ -22,7 +22,7 @@ from msgspec import Struct, field
 
 from tracekit.base.coverage import Scope
 from tracekit.base.live_objects import KnownObjects
-from tracekit.trace.format.model import STATE_TYPES, RowType
+from tracekit.trace.format.model import CLUSTER_WIDE, STATE_TYPES, RowType
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.writing.writer import TraceWriter
 
@@ -30,8 +30,6 @@ from tracekit.trace.writing.writer import TraceWriter
 _WATCHED = frozenset(
     {RowType.ADDED, RowType.MODIFIED, RowType.BOOKMARK, RowType.ERROR, RowType.NOTE}
 )
-#: Of which no object has a namespace.
-_CLUSTER_WIDE = frozenset({"namespaces", "nodes"})
 #: So many streams are looked for in the trace one by one, when each is listed again; with the next
 #: one all are. A cluster has fewer, and a log may name as many as it likes.
 _ONE_BY_ONE = 16
@@ -72,7 +70,7 @@ class LiveObjects:
         self._shown: dict[str, set[str]] = {}
         self._scopes: dict[str, Scope | None] = {}
         #: Streams whose lists are all of one scope, which is known to be more than one namespace.
-        self._wide: set[str] = {*_CLUSTER_WIDE}
+        self._wide: set[str] = {*CLUSTER_WIDE}
 
     def begin_list(self, stream: str, writer: TraceWriter, scope: Scope | None = None) -> None:
         """A list of a stream that was seen before begins.

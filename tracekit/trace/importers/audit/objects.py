@@ -52,8 +52,8 @@ DISRUPTION = "disruption"
 _AHEAD_MAX = 1024
 #: How many revisions of an object are remembered.
 _REVISIONS_MAX = 4096
-#: What a state that is worked out may take, in bytes: etcd takes 1.5 MiB unless told otherwise. And
-#: all those of one object.
+#: What a state that is worked out may take, in bytes: as much as a request. Upstream:
+#: k8s.io/apiserver/pkg/server/config.go (MaxRequestBodyBytes). And all those of one object.
 _OBJECT_BYTES_MAX = 3 << 20
 _WORKED_OUT_BYTES_MAX = 256 << 20
 _ENDED = frozenset({"Succeeded", "Failed"})

@@ -53,8 +53,9 @@ _RETAIN = "$retainKeys"
 _STRATEGIC_CLIENTS = ("kube-controller-manager/", "kubelet/", "kube-scheduler/", "kubectl/",
                       "hyperkube/", "k3s/")  # fmt: skip
 _PATH_MAX = 64
-#: What the copies of one JSON patch may come to, in bytes: an API server refuses more
-#: (JSONPatchMaxCopyBytes), and each copy may double what was copied before.
+#: What the copies of one JSON patch may come to, in bytes: an API server refuses more, and each
+#: copy may double what was copied before. Upstream: k8s.io/apiserver/pkg/server/config.go
+#: (JSONPatchMaxCopyBytes).
 _COPIED_BYTES_MAX = 3 << 20
 #: So many elements of a list are merged one by one, each looked for among the others.
 _MERGED_MAX = 2_000
