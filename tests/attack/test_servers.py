@@ -196,6 +196,26 @@ def test_a_watch_without_chunks_hands_out_each_line_as_it_comes(
     assert [line.rstrip() for line in found] == [b'{"n":0}', b'{"n":1}', b'{"n":2}']
 
 
+@pytest.mark.parametrize("head", [*ENDS, CHUNKED], ids=["connection", "length", "chunks"])
+def test_a_log_is_handed_out_as_it_comes(tmp_path: Path, head: bytes) -> None:
+    """The server sends a piece as the one before is read."""
+    read = threading.Semaphore(1)
+
+    def answer(connection: socket.socket) -> None:
+        connection.sendall(head)
+        for piece in (b"one", b"two"):
+            assert read.acquire(timeout=20)
+            connection.sendall(b"3\r\n%b\r\n" % piece if head == CHUNKED else piece)
+        read.acquire(timeout=20)
+
+    found = []
+    with server(answer) as url, suppress(ConnectionFailed):
+        for piece in client(tmp_path, url, 5).log("/log", {}, idle_timeout_s=10.0).pieces():
+            found.append(piece)
+            read.release()
+    assert found == [b"one", b"two"]
+
+
 @pytest.mark.parametrize("head", ENDS, ids=["connection", "length"])
 def test_a_watch_without_chunks_and_lines_ends(tmp_path: Path, head: bytes) -> None:
     def answer(connection: socket.socket) -> None:

@@ -198,7 +198,9 @@ class LogResponse:
     def pieces(self) -> Iterator[bytes]:
         """Yield what arrives until the log ends."""
         try:
-            yield from self._response.stream(_LOG_READ_BYTES)
+            # `stream` would wait for so many bytes of a log that is not in chunks.
+            while piece := self._response.read1(_LOG_READ_BYTES):
+                yield piece
         except (HTTPError, OSError, ValueError, AttributeError) as error:
             if not self._closed.is_set():
                 raise self._client.cleaned(_connection_failure(error)) from None
